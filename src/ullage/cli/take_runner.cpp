@@ -90,6 +90,8 @@ Result<trace::TraceFile> read_trace(const fs::path& file) {
   return trace::read_trace_file(content.bytes(), file.string());
 }
 
+fs::path trace_in(const fs::path& scratch) { return scratch / "take.ullage"; }
+
 bool stopped_at_border(const store::LedgerPage& page) {
   return std::any_of(page.slots.begin(), page.slots.end(),
                      [](const store::LedgerSlot& slot) { return slot.stopped_at_border.load() != 0; });
@@ -191,19 +193,30 @@ TakeRunner TakeRunner::without_spill() const {
   return runner;
 }
 
-std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
-  SignalForwarder signals;  // first, so that it outlives the folder: a late Ctrl-C does not leave the folder behind
-  const Result<ScratchFolder> scratch = ScratchFolder::make();
+// A run that ended well. The folder must outlive the files that are read from it.
+struct TakeRunner::Ended {
+  ScratchFolder scratch;
+  store::Ledger ledger;
+  report::RunReport summary;
+};
+
+std::variant<TakeRunner::Ended, Failure> TakeRunner::launched(const TakeOrder& order, bool plainly,
+                                                              SignalForwarder& signals) {
+  Result<ScratchFolder> scratch = ScratchFolder::make();
   if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};
-  const fs::path trace = scratch->path() / "take.ullage";
-  const Launch program = launch_of(order, scratch->path());
-  store::LedgerSettings settings{budget_, spill_.folder, spill_.most};
-  settings.record_file = trace.string(), settings.stop_after = order.stop_after, settings.rehearsal = order.rehearsal;
-  settings.no_plan = true;  // the program ends before it could follow a plan
+  Launch program = launch_of(order, scratch->path());
+  program.has_ledger = !plainly;
+  store::LedgerSettings settings;
+  if (!plainly) {
+    settings = {budget_, spill_.folder, spill_.most};
+    settings.record_file = trace_in(scratch->path()).string();
+    settings.stop_after = order.stop_after, settings.rehearsal = order.rehearsal;
+    settings.no_plan = true;  // the program ends before it could follow a plan
+  }
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
 
-  progress_.stage([&] { return stage_of(order, ledger->page()); });
+  progress_.stage([&] { return plainly ? order.name : stage_of(order, ledger->page()); });
   auto ended = launch(program, *ledger, signals);
   progress_.pause();
   if (const auto* failure = std::get_if<NotStarted>(&ended)) {
@@ -212,35 +225,28 @@ std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
   }
   auto& end = std::get<report::ProcessEnd>(ended);
   if (std::optional<Failure> cut = cut_short(order, end)) return *cut;
-  end.record_file = trace.string();
-  const report::RunReport report = report::summarize(ledger->page(), end);
+  end.record_file = settings.record_file;
+  report::RunReport report = report::summarize(ledger->page(), end);
   if (end.exit_code != 0) return advised(failed(order, report, program.outputs), program.words);
-  if (!report.recorded) return not_recorded(order, report);
-  Result<trace::TraceFile> read = read_trace(trace);
+  return Ended{std::move(scratch).value(), std::move(ledger).value(), std::move(report)};
+}
+
+std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
+  SignalForwarder signals;  // first, so that it outlives the folder: a late Ctrl-C does not leave the folder behind
+  auto ended = launched(order, /*plainly=*/false, signals);
+  if (auto* failure = std::get_if<Failure>(&ended)) return std::move(*failure);
+  const auto& [scratch, ledger, summary] = std::get<Ended>(ended);
+  if (!summary.recorded) return not_recorded(order, summary);
+  Result<trace::TraceFile> read = read_trace(trace_in(scratch.path()));
   if (!read) return Failure{to_int(ExitCode::Failed), {order.name + ": " + read.error().text()}};
-  const Bytes others = saturating_sub(report.tree_peak.value_or(Bytes{}), report.process_peak);
-  return TakeDone{std::move(read).value(), report.recorded_steps, stopped_at_border(ledger->page()), others};
+  const Bytes others = saturating_sub(summary.tree_peak.value_or(Bytes{}), summary.process_peak);
+  return TakeDone{std::move(read).value(), summary.recorded_steps, stopped_at_border(ledger.page()), others};
 }
 
 std::optional<Failure> TakeRunner::run_plainly(const TakeOrder& order) {
   SignalForwarder signals;
-  const Result<ScratchFolder> scratch = ScratchFolder::make();
-  if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};
-  Launch program = launch_of(order, scratch->path());
-  program.has_ledger = false;
-  Result<store::Ledger> ledger = store::Ledger::create({});
-  if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
-  progress_.stage(order.name);
-  auto ended = launch(program, *ledger, signals);
-  progress_.pause();
-  if (const auto* failure = std::get_if<NotStarted>(&ended)) {
-    const Refusal refusal = not_started(program, failure->reason);
-    return Failure{refusal.exit_code, {refusal.message}};
-  }
-  const auto& end = std::get<report::ProcessEnd>(ended);
-  if (std::optional<Failure> cut = cut_short(order, end)) return cut;
-  if (end.exit_code != 0)
-    return advised(failed(order, report::summarize(ledger->page(), end), program.outputs), program.words);
+  auto ended = launched(order, /*plainly=*/true, signals);
+  if (auto* failure = std::get_if<Failure>(&ended)) return std::move(*failure);
   return std::nullopt;
 }
 

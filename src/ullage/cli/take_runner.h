@@ -8,6 +8,7 @@
 #include "ullage/base/bytes.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/progress.h"
+#include "ullage/cli/signals.h"
 #include "ullage/store/spill_folder.h"
 #include "ullage/trace/take/take.h"
 
@@ -84,6 +85,9 @@ class TakeRunner final {
   std::optional<Failure> run_plainly(const TakeOrder& order);
 
  private:
+  struct Ended;
+  // Runs the program, without Ullage's runtime if `plainly`.
+  std::variant<Ended, Failure> launched(const TakeOrder& order, bool plainly, SignalForwarder& signals);
   Launch launch_of(const TakeOrder& order, const std::filesystem::path& scratch) const;
   Failure advised(Failure failure, const std::vector<std::string>& words) const;
 
