@@ -326,6 +326,18 @@ def test_a_plain_run_ends_after_its_steps(switches: Switches) -> None:
     assert "process" not in none, none
 
 
+def test_steps_are_timed_while_the_program_runs_on(switches: Switches) -> None:
+    # The runtime ends a recorded run in the middle, so what is known must be on disk after each step.
+    at_step = "out = net(x); step == {} and __import__('os')._exit(0)"
+    _, noted, _ = switches.run("time_steps", forward=at_step.format(2))
+    assert 0 < noted["process"]["seconds"] < 10, noted
+    _, noted, _ = switches.run("time_steps", forward=at_step.format(1))  # one step ended: nothing is between two ends
+    assert "process" not in noted, noted
+    plain, _, _ = switches.run()
+    timed, noted, _ = switches.run("time_steps")
+    assert switches.equal(plain, timed) and noted["process"]["peak"] > 0, noted
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         run_cases(globals(), Switches(sys.argv[1], folder), only="".join(sys.argv[2:3]))

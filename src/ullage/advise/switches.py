@@ -642,25 +642,34 @@ if "costs" in SWITCHES:
     costs.__enter__()
 
 
-# ---- a run without Ullage's runtime
+# ---- the process's steps
 
-class PlainRun:
-    """Notes what the process took as a plain process, and ends it after some steps of its first optimizer."""
+class Steps:
+    """Times the steps of the first optimizer. Ends a run without Ullage's runtime after some of them."""
 
-    def __init__(self, steps):
-        self.left = steps
+    def __init__(self, most=None):
+        self.left = most  # None: the runtime ends the run, maybe in the middle of an optimizer's step
         self.first = None
-        self.ended = None  # when the last step did
+        self.began = None  # when the optimizer's last step did
         self.step = None  # the CPU time of the shortest: what else the machine does counts little
 
-    def stepped(self, optimizer, *_):
-        now = time.process_time()
+    def is_first(self, optimizer):
         self.first = self.first or id(optimizer)
-        if id(optimizer) != self.first:
+        return id(optimizer) == self.first
+
+    def begins(self, optimizer, *_):
+        if not self.is_first(optimizer):
             return
-        if self.ended is not None:
-            self.step = min(now - self.ended, self.step or now)
-        self.ended = now
+        now = time.process_time()
+        if self.began is not None:
+            self.step = min(now - self.began, self.step or now)
+        if self.left is None:
+            self.note()
+        self.began = time.process_time()
+
+    def ends(self, optimizer, *_):
+        if self.left is None or not self.is_first(optimizer):
+            return
         self.left -= 1
         if self.left == 0:
             self.note()
@@ -677,7 +686,10 @@ def most_resident():
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) * 1024
 
 
-if "plain_run" in SWITCHES:
-    plain_run = PlainRun(int(SWITCHES["plain_run"]))
-    sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(plain_run.stepped)
-    atexit.register(plain_run.note)
+if "plain_run" in SWITCHES or "time_steps" in SWITCHES:
+    steps = Steps(int(SWITCHES["plain_run"]) if "plain_run" in SWITCHES else None)
+    of_optimizers = sys.modules["torch.optim.optimizer"]
+    of_optimizers.register_optimizer_step_pre_hook(steps.begins)
+    of_optimizers.register_optimizer_step_post_hook(steps.ends)
+    if steps.left is not None:
+        atexit.register(steps.note)

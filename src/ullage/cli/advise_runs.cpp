@@ -148,7 +148,7 @@ class CpuRuns final : public AdviseRuns {
   Tried run(const TryOrder& order) override {
     if (order.plainly) return run_plainly(order);
     fs::path facts;
-    Launch launch = program_of(program_, order, switches_, facts);
+    Launch launch = program_of(program_, order, switches_, facts, "time_steps");
     const std::vector<std::string> words = launch.words;
     TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
     auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, "", order.deadline});
@@ -167,7 +167,7 @@ class CpuRuns final : public AdviseRuns {
     tried.prediction = predict::of_take(done.file, done.file.takes.front(), question);
     tried.prediction->memory = question.memory;
     tried.peak = tried.prediction->process_peak + done.others;
-    if (tried.prediction->step > Seconds{}) tried.step = tried.prediction->step;
+    tried.step = step_of(tried);
     tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
     if (order.history || order.curve) keep_history(read::understood(std::move(done.file)), order, tried);
     return tried;
@@ -177,6 +177,13 @@ class CpuRuns final : public AdviseRuns {
   std::size_t side_by_side(Bytes) const override { return 1; }
 
  private:
+  // CPU time, or by the clock if the first run's optimizer did not show where its steps end. Never both in one answer.
+  std::optional<Seconds> step_of(const Tried& tried) {
+    if (!has_cpu_time_) has_cpu_time_ = tried.facts.process.has_value();
+    if (*has_cpu_time_) return tried.facts.process ? std::optional(tried.facts.process->step) : std::nullopt;
+    return tried.prediction->step > Seconds{} ? std::optional(tried.prediction->step) : std::nullopt;
+  }
+
   static Tried failed(Failure failure) {
     Tried tried = tried_of(std::move(failure));
     tried.error = one_line(tried.error);
@@ -208,6 +215,7 @@ class CpuRuns final : public AdviseRuns {
   bool here_;
   Progress& progress_;
   Switches switches_;
+  std::optional<bool> has_cpu_time_;  // none: nothing ran yet
 };
 
 }  // namespace

@@ -45,11 +45,13 @@ struct Tried {
     Failed,    // for another reason: `error` says which
   };
   End end = End::Failed;
-  Bytes peak;                           // on a card that refuses: the bytes held at the refusal, not the program's need
-  Bytes tensors;                        // on a card: the least that it needs, whatever the allocator does
-  Bytes others;                         // on the CPU: the part of `peak` that is not of the process that trains
-  Bytes host_peak;                      // of this machine's memory, that a dry run took
-  std::optional<Seconds> step;          // measured; on a card by its rates, if `timed`
+  Bytes peak;       // on a card that refuses: the bytes held at the refusal, not the program's need
+  Bytes tensors;    // on a card: the least that it needs, whatever the allocator does
+  Bytes others;     // on the CPU: the part of `peak` that is not of the process that trains
+  Bytes host_peak;  // of this machine's memory, that a dry run took
+  // Of a step. On the CPU, CPU time if the program has an optimizer, else by the clock. On a card by its rates, if
+  // `timed`.
+  std::optional<Seconds> step;
   std::string error;                    // one line
   std::vector<std::string> last_lines;  // of a program that failed
   advise::Facts facts;

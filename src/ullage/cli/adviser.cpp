@@ -40,8 +40,6 @@ Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
   return row;
 }
 
-constexpr const char* kAsItIs = "";  // in place of a remedy's id
-
 // Every method may run the program several times.
 class Adviser final {
  public:
@@ -64,7 +62,7 @@ class Adviser final {
     if (!on_card() && plain_.choices.empty()) {
       advice_.notes.push_back(
           "after a remedy is written in, run the program with " +
-          report::whole_command_line("run --memory " + report::as_option(question_.memory), target()) +
+          report::whole_command_line("run --memory " + report::as_stated(question_.memory), target()) +
           ": the peaks are those of such a run. Without Ullage a process holds more, because malloc keeps what is "
           "freed");
     }
@@ -129,7 +127,8 @@ class Adviser final {
     Row row;
     row.id = "ullage_run", row.name = "plan";
     row.basis = advise::Basis::NotTried;
-    const Alarm alarm(runner_.deadline());
+    // The search for a better plan could take all the time that the remedies need.
+    const Alarm alarm(runner_.halfway());
     progress_.stage("planning");
     const std::optional<report::PlanReport> report = add_planned_fit(prediction, progress_, err_, alarm.flag());
     progress_.pause();
@@ -144,11 +143,13 @@ class Adviser final {
       if (plan.fits) row.more_time = plan.more_time;
       if (plan.fits && advice_.plain.curve) row.curve = curve_of_plan(*report);
     } else if (alarm.flag()->load()) {
-      row.note = "not planned: " + runner_.time_over();
+      row.note = "not planned in half of the time that was left; --seconds gives more";
     } else {
       return;  // `err_` says why
     }
-    row.action = report::whole_command_line("run --memory " + report::as_option(memory), target());
+    const bool is_stated = memory == question_.memory;
+    row.action = report::whole_command_line(
+        "run --memory " + (is_stated ? report::as_stated(memory) : report::as_option(memory)), target());
     advice_.rows.push_back(std::move(row));
   }
 
@@ -182,15 +183,17 @@ class Adviser final {
     }
   }
 
-  // What a person types for a plan with these levers alone.
+  // What a person types for a plan with these levers alone. The plan is for the process that trains, so it gets what
+  // the others leave of the memory.
   std::string with_levers(const plan::Levers& levers) const {
     std::string words;
     for (const plan::Lever& lever : plan::kLevers) {
       if (levers.*lever.on) words += (words.empty() ? "" : ",") + std::string(lever.word);
     }
-    const std::string memory = report::as_option(question_.memory);
+    const std::string memory = report::as_stated(question_.memory);
+    const std::string planned = report::as_stated(saturating_sub(question_.memory, plain_.others));
     return fmt::format("{}; ullage plan --memory {} --levers {} --out plan.json take.ullage; {}",
-                       report::whole_command_line("run --record take.ullage --memory " + memory, target()), memory,
+                       report::whole_command_line("run --record take.ullage --memory " + memory, target()), planned,
                        words, report::whole_command_line("run --plan plan.json --memory " + memory, target()));
   }
 
@@ -226,8 +229,11 @@ class Adviser final {
     if (plain_.choices.empty()) return;
     for (Row& row : sizes_by_law(*plain_.prediction, plain_.choices)) advice_.rows.push_back(std::move(row));
     const SizeTried now{plain_.end == Tried::End::Fits, plain_.peak};
-    for (const Choice& choice : plain_.choices) {
-      for (auto& [trial, outcome] : try_choice(choice, now, question_.memory, runner_)) keep(trial, std::move(outcome));
+    std::vector<ChoiceTrials> options;
+    for (const Choice& choice : plain_.choices) options.emplace_back(choice, now, question_.memory, runner_).begin();
+    std::ranges::stable_sort(options, {}, &ChoiceTrials::took);  // the quick ones first, because time may run out
+    for (ChoiceTrials& option : options) {
+      for (auto& [trial, outcome] : option.finish()) keep(trial, std::move(outcome));
     }
   }
 
@@ -236,7 +242,7 @@ class Adviser final {
     // Under Ullage a plain remedy changes nothing, so it is no part of a set.
     if (row.basis == advise::Basis::Tried && row.peak && !trial.is_plain)
       tried_.push_back(trial), tried_.back().effect = row.effect;
-    if (outcome.step) (trial.is_plain ? plain_steps_ : steps_).push_back({row.id, *outcome.step});
+    if (outcome.step) steps_.push_back({row.id, *outcome.step, trial.is_plain});
     if (row.fits.value_or(false)) to_time_.emplace_back(trial, outcome.second_try);
     advice_.rows.push_back(std::move(outcome.row));
   }
@@ -244,8 +250,7 @@ class Adviser final {
   std::optional<Row> search_knob() {
     if (!question_.knob || plain_.end == Tried::End::TimeOver) return std::nullopt;
     const Knob& knob = *question_.knob;
-    Bytes at_found;
-    std::optional<advise::Curve> curve;
+    Tried at_found;
     const SizeTried at_first{plain_.end == Tried::End::Fits, plain_.peak};
     const SizesFound found = search_sizes(knob.value, at_first, question_.memory, [&](std::int64_t size) {
       if (runner_.is_over()) return std::optional<SizeTried>();
@@ -253,8 +258,9 @@ class Adviser final {
       one.knobs = {Knob{knob.name, size}};
       Tried tried = runner_.judge(one, fmt::format("{} {}", knob.name, size));
       if (tried.end == Tried::End::Failed || tried.end == Tried::End::TimeOver) return std::optional<SizeTried>();
-      if (tried.end == Tried::End::Fits) at_found = tried.peak, curve = std::move(tried.curve), fitting_ = one.knobs;
-      return std::optional(SizeTried{tried.end == Tried::End::Fits, tried.peak});
+      const SizeTried result{tried.end == Tried::End::Fits, tried.peak};
+      if (result.fits) at_found = std::move(tried), fitting_ = one.knobs;
+      return std::optional(result);
     });
     if (!found.fits || *found.fits == knob.value) return std::nullopt;
     Row row;
@@ -264,7 +270,8 @@ class Adviser final {
                            sure ? "the largest that fits" : "fits; larger ones were not tried");
     row.effect = advise::Effect::Different;
     row.fits = true;
-    row.peak = at_found, row.curve = std::move(curve);
+    row.peak = at_found.peak, row.curve = std::move(at_found.curve);
+    if (at_found.step && !on_card()) steps_.push_back({row.id, *at_found.step});
     if (*found.fits < knob.value) row.action = advise::smaller_size(knob, *found.fits);
     return row;
   }
@@ -339,7 +346,7 @@ class Adviser final {
     constexpr std::uint64_t kMoreThanUnderUllage = 2;  // seen: 1.8
     const bool is_command = question_.target.front() == "--";
     if (on_card() || !is_command || !facts_.optimizer || plain_.end == Tried::End::TimeOver) return;
-    const auto run = [&](TryOrder order, Row& row, const std::string& id) {
+    const auto run = [&](TryOrder order, Row& row) {
       const bool has_room = *row.peak * kMoreThanUnderUllage <= question_.machine;
       if (runner_.is_over() || !has_room) return;
       order.plainly = true, order.curve = false;
@@ -347,15 +354,16 @@ class Adviser final {
       const Tried plain = tried();
       if (plain.end != Tried::End::Fits && plain.end != Tried::End::RanOut) return;
       row.plainly = advise::Plainly{plain.peak, std::nullopt};
-      plain_steps_.push_back({id, *plain.step});
-      if (plain.end == Tried::End::Fits || !has_lean_malloc()) return;
-      if (id == kAsItIs) row.plainly->lean = tried_lean();
-      if (id == kAsItIs || runner_.is_over()) return;
+      const bool as_it_is = &row == &advice_.plain;
+      if (as_it_is) without_ullage_ = plain.step;
+      if (row.plainly->fits_surely(question_.memory) || !has_lean_malloc()) return;
+      if (as_it_is) row.plainly->lean = tried_lean();
+      if (as_it_is || runner_.is_over()) return;
       order.lean_malloc = true;
       if (const Tried lean = tried(); lean.end == Tried::End::Fits || lean.end == Tried::End::RanOut)
         row.plainly->lean = lean.peak;
     };
-    run(runner_.order(), advice_.plain, kAsItIs);
+    run(runner_.order(), advice_.plain);
     for (Row& row : advice_.rows) {
       if (row.basis != advise::Basis::Tried || !row.fits.value_or(false)) continue;
       TryOrder order = runner_.order();
@@ -366,7 +374,7 @@ class Adviser final {
         if (found == to_time_.end() || found->first.is_plain) continue;
         order = runner_.order(&found->first), order.second_try = found->second;
       }
-      run(order, row, row.id);
+      run(order, row);
     }
   }
 
@@ -388,25 +396,29 @@ class Adviser final {
     }
   }
 
-  // A row that ran without Ullage is compared with the program as it is, without Ullage. For the others the runs under
-  // the recorder have measured their steps.
+  // The person has the program as it is, without Ullage, so every row is compared with that if it was run. A row is run
+  // as its line says, so all but plain remedies run under Ullage.
   void add_measured_times() {
-    const auto as_it_is = std::ranges::find(plain_steps_, kAsItIs, &Timed::id);
-    const bool has_plain = as_it_is != plain_steps_.end();
-    if (!has_plain && steps_.empty()) return;
     std::optional<Seconds> recorded = plain_.step;
-    if (!has_plain && !runner_.is_over()) {
+    if (!without_ullage_ && recorded && !steps_.empty() && !runner_.is_over()) {
       // Once more, so that a slow moment counts less.
       const std::optional<Seconds> again = runner_.run(runner_.order(), "the program as it is, for its time").step;
-      if (again && (!recorded || again->count < recorded->count)) recorded = again;
+      if (again) recorded = std::min(*recorded, *again);
     }
-    if (recorded) set_times(steps_, *recorded);
-    if (has_plain) set_times(plain_steps_, as_it_is->step);
-    advice_.time_basis = has_plain
-                             ? "of a step, its CPU time without Ullage where the row fits, else measured under the "
-                               "recorder; one run for each remedy, noise is about 10 %"
-                             : "of a step, measured here under the recorder, one run for each remedy; noise is "
-                               "about 10 %";
+    if (without_ullage_ && !facts_.process) without_ullage_.reset();  // no CPU time under Ullage to compare it with
+    if (!recorded || recorded->count <= 0) return;
+    const Seconds base = without_ullage_.value_or(*recorded);
+    if (!without_ullage_) std::erase_if(steps_, &Timed::is_plain);
+    for (Row& row : advice_.rows) {
+      // A plan's time is relative to the program as it is under Ullage.
+      if (row.basis == advise::Basis::Planned && row.more_time)
+        row.more_time = (1 + *row.more_time) * recorded->count / base.count - 1;
+    }
+    set_times(base);
+    const char* compared = without_ullage_ ? "compared with the program as it is without Ullage"
+                                           : "compared with the program as it is under Ullage";
+    advice_.time_basis = fmt::format(
+        "of a step under `ullage run`, {}; measured here, one run for each remedy, noise is about 10 %", compared);
   }
 
   // Each program that fits runs once more, and its ops are timed by the card's rates.
@@ -435,7 +447,7 @@ class Adviser final {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (steps[i]) steps_.push_back({to_time_[i].first.id, *steps[i]});
     }
-    set_times(steps_, *plain);
+    set_times(*plain);
     advice_.time_basis =
         "of a step, estimated: an op takes the longer of its arithmetic and its memory traffic at the card's "
         "published rates, plus 5 us a launch";
@@ -467,17 +479,19 @@ class Adviser final {
   struct Timed {
     std::string id;
     Seconds step;
+    bool is_plain = false;  // it ran without Ullage
   };
-  // The rows of these runs get their times, compared with `plain`, a step of the program as it is.
-  void set_times(const std::vector<Timed>& steps, Seconds plain) {
+  // The rows that were timed get their times, compared with `plain`, a step of the program as it is.
+  void set_times(Seconds plain) {
     if (plain.count <= 0) return;
     for (Row& row : advice_.rows) {
-      const auto found = std::ranges::find(steps, row.id, &Timed::id);
-      if (found != steps.end()) row.more_time = found->step.count / plain.count - 1;
+      const auto found = std::ranges::find(steps_, row.id, &Timed::id);
+      if (found != steps_.end()) row.more_time = found->step.count / plain.count - 1;
     }
   }
 
-  std::vector<Timed> steps_, plain_steps_;       // under the recorder, and without Ullage
+  std::vector<Timed> steps_;
+  std::optional<Seconds> without_ullage_;        // a step of the program as it is
   std::vector<Knob> fitting_;                    // the largest size that fits
   std::vector<std::pair<Trial, bool>> to_time_;  // trials that fit, and whether they needed `if_refused`
 };

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/option_trials.h"
 
-#include "ullage/cli/value_search.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <map>
-#include <optional>
+#include <chrono>
 #include <string>
 
 namespace ullage::cli {
@@ -34,9 +30,7 @@ std::int64_t value_of(const std::vector<Knob>& knobs, const std::string& name) {
   return found == knobs.end() ? 0 : found->value;
 }
 
-using TrialOutcomes = std::map<std::int64_t, TrialOutcome>;
-
-std::int64_t least_of(const TrialOutcomes& outcomes) {
+std::int64_t least_of(const std::map<std::int64_t, TrialOutcome>& outcomes) {
   const auto peak = [](const auto& one) { return one.second.row.peak.value_or(Bytes{~std::uint64_t{0}}); };
   return std::ranges::min_element(outcomes, {}, peak)->first;
 }
@@ -59,33 +53,58 @@ std::vector<Row> sizes_by_law(const predict::Prediction& prediction, const std::
   return rows;
 }
 
-std::vector<std::pair<advise::Trial, TrialOutcome>> try_choice(const Choice& choice, const SizeTried& now, Bytes memory,
-                                                               TrialRunner& runner) {
-  TrialOutcomes outcomes;
-  const auto run = [&](std::int64_t value) {
-    const TrialOutcome& one =
-        outcomes.emplace(value, runner.outcome_of(advise::option_trial(choice, value))).first->second;
-    return ValueTried{one.row.fits.value_or(false), one.row.peak};
-  };
+ChoiceTrials::ChoiceTrials(const Choice& choice, const SizeTried& now, Bytes memory, TrialRunner& runner)
+    : choice_(&choice), now_(now), memory_(memory), runner_(&runner) {}
+
+ValueTried ChoiceTrials::at(std::int64_t value) {
+  auto found = outcomes_.find(value);
+  if (found == outcomes_.end())
+    found = outcomes_.emplace(value, runner_->outcome_of(advise::option_trial(*choice_, value))).first;
+  return ValueTried{found->second.row.fits.value_or(false), found->second.row.peak};
+}
+
+std::optional<ValueFound> ChoiceTrials::search(const std::function<ValueTried(std::int64_t)>& run) const {
+  const auto [values, first] = values_from(*choice_, choice_->value);
+  return search_values(values, first, {now_.fits, now_.took}, memory_, run);
+}
+
+void ChoiceTrials::begin() {
+  const auto began = std::chrono::steady_clock::now();
+  if (!choice_->words.empty()) {
+    const auto other = std::ranges::find_if(choice_->values, [&](std::int64_t one) { return one != choice_->value; });
+    if (other != choice_->values.end()) at(*other);
+  } else {
+    // What the search says after its first run is of no interest yet.
+    search(
+        [&, ran = false](std::int64_t value) mutable { return std::exchange(ran, true) ? ValueTried{} : at(value); });
+  }
+  took_ = Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
+}
+
+std::vector<std::pair<advise::Trial, TrialOutcome>> ChoiceTrials::finish() {
   std::vector<std::pair<advise::Trial, TrialOutcome>> kept;
   const auto keep = [&](std::int64_t value) {
-    kept.emplace_back(advise::option_trial(choice, value), std::move(outcomes.at(value)));
+    kept.emplace_back(advise::option_trial(*choice_, value), std::move(outcomes_.at(value)));
   };
-  if (!choice.words.empty()) {
-    for (const std::int64_t value : choice.values) {
-      if (value != choice.value) run(value), keep(value);
+  if (!choice_->words.empty()) {
+    for (const std::int64_t value : choice_->values) {
+      if (value != choice_->value) at(value), keep(value);
     }
     return kept;
   }
-  const auto [values, first] = values_from(choice, choice.value);
-  const auto found = search_values(values, first, {now.fits, now.took}, memory, run);
-  if (found && values[found->index] == choice.value) return kept;
+  const std::vector<std::int64_t> values = values_from(*choice_, choice_->value).values;
+  const auto found = search([&](std::int64_t value) { return at(value); });
+  if (found && values[found->index] == choice_->value) return kept;
   if (found) {
-    Row& row = outcomes.at(values[found->index]).row;
-    row.name += found->falls ? ": the smallest that fits" : ": the largest that fits";
+    Row& row = outcomes_.at(values[found->index]).row;
+    const bool late =
+        std::ranges::any_of(outcomes_, [](const auto& one) { return one.second.row.basis == advise::Basis::NotTried; });
+    row.name += late           ? ": fits; others were not tried"
+                : found->falls ? ": the smallest that fits"
+                               : ": the largest that fits";
     keep(values[found->index]);
-  } else if (!outcomes.empty()) {
-    keep(least_of(outcomes));
+  } else if (!outcomes_.empty()) {
+    keep(least_of(outcomes_));
   }
   return kept;
 }

@@ -7,8 +7,13 @@
 #include "ullage/base/knob.h"
 #include "ullage/cli/size_search.h"
 #include "ullage/cli/trial_runner.h"
+#include "ullage/cli/value_search.h"
 #include "ullage/predict/prediction.h"
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,10 +23,31 @@ namespace ullage::cli {
 // too is left out, because it is tried.
 std::vector<advise::Row> sizes_by_law(const predict::Prediction& prediction, const std::vector<Choice>& choices);
 
-// If the values are words, tries them all and returns all outcomes. If they are numbers, searches the largest that fits
-// (value_search.h) and returns its outcome. If no number fits, returns the outcome that took least. Returns none if the
-// program's present value is the best. `now` is the program as it is.
-std::vector<std::pair<advise::Trial, TrialOutcome>> try_choice(const Choice& choice, const SizeTried& now, Bytes memory,
-                                                               TrialRunner& runner);
+// The trials of one option. `choice` and `runner` must outlive it. `now` is the program as it is.
+class ChoiceTrials final {
+ public:
+  ChoiceTrials(const Choice& choice, const SizeTried& now, Bytes memory, TrialRunner& runner);
+
+  // Tries the value that comes first, so that every option has one trial before any has two.
+  void begin();
+  // What that trial took, by the clock. It depends on the option: a picture of half the side takes a quarter.
+  Seconds took() const { return took_; }
+
+  // Tries the others. If the values are words, tries them all and returns all outcomes. If they are numbers, searches
+  // the largest that fits (value_search.h) and returns its outcome. If no number fits, returns the outcome that took
+  // least. Returns none if the program's present value is the best. Call it once.
+  std::vector<std::pair<advise::Trial, TrialOutcome>> finish();
+
+ private:
+  ValueTried at(std::int64_t value);  // tried once
+  std::optional<ValueFound> search(const std::function<ValueTried(std::int64_t)>& run) const;
+
+  const Choice* choice_;
+  SizeTried now_;
+  Bytes memory_;
+  TrialRunner* runner_;
+  std::map<std::int64_t, TrialOutcome> outcomes_;
+  Seconds took_;
+};
 
 }  // namespace ullage::cli

@@ -33,6 +33,11 @@ Clock::time_point TrialRunner::deadline() const {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(question_.seconds.count));
 }
 
+Clock::time_point TrialRunner::halfway() const {
+  const Clock::time_point now = Clock::now();
+  return now + std::max(deadline() - now, Clock::duration{}) / 2;
+}
+
 bool TrialRunner::is_over() const { return is_interrupted() || Clock::now() >= deadline(); }
 
 std::string TrialRunner::time_over() const {
@@ -114,7 +119,7 @@ TrialOutcome TrialRunner::outcome_of(const Trial& trial) {
   if (tried.effect) row.effect = *tried.effect;
   if (!tried.typed.empty()) {
     tried.typed.front() = question_.target.front();
-    row.action = report::whole_command_line("run --memory " + report::as_option(question_.memory), tried.typed);
+    row.action = report::whole_command_line("run --memory " + report::as_stated(question_.memory), tried.typed);
   }
   if (tried.prediction && tried.prediction->law == predict::Law::Bound) row.note = "its peak is at most this";
   outcome.step = tried.step;

@@ -47,6 +47,8 @@ class TrialRunner final {
 
   bool on_card() const { return question_.card.has_value(); }
   std::chrono::steady_clock::time_point deadline() const;
+  // The middle between now and the deadline.
+  std::chrono::steady_clock::time_point halfway() const;
   // When the time is over, a run in progress is ended, and none should begin.
   bool is_over() const;
   std::string time_over() const;

@@ -50,13 +50,14 @@ std::string place_word(const advise::Row& row) {
 
 std::string plainly_words(const advise::Row& row, Bytes memory) {
   if (!row.plainly) return "";
-  const auto peak = [&](Bytes bytes) {
-    return to_string(bytes) + (bytes <= memory ? ", fits three steps" : ", does not fit");
+  const auto peak = [&](Bytes bytes, bool surely) {
+    const char* just = surely ? ", fits three steps" : ", just fits three steps; another run may not";
+    return to_string(bytes) + (bytes <= memory ? just : ", does not fit");
   };
-  std::string words = "without Ullage: " + peak(row.plainly->peak);
+  std::string words = "without Ullage: " + peak(row.plainly->peak, row.plainly->fits_surely(memory));
   if (row.plainly->lean)
-    words +=
-        fmt::format("; with {}={} {}", advise::kLeanMalloc.first, advise::kLeanMalloc.second, peak(*row.plainly->lean));
+    words += fmt::format("; with {}={} {}", advise::kLeanMalloc.first, advise::kLeanMalloc.second,
+                         peak(*row.plainly->lean, true));
   return words;
 }
 

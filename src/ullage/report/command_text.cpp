@@ -51,4 +51,8 @@ std::string as_option(Bytes bytes) {
   return fmt::format("{}MiB", bytes.count / (1_MiB).count + (bytes.count % (1_MiB).count != 0 ? 1 : 0));
 }
 
+std::string as_stated(Bytes bytes) {
+  return bytes.count % (1_MiB).count == 0 ? as_option(bytes) : std::to_string(bytes.count);
+}
+
 }  // namespace ullage::report

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests which rows the answer of `ullage advise` has, with runs that are made up.
+#include "ullage/cli/adviser.h"
+
+#include "ullage/cli/planned_fit.h"
+
+#include "small_training.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ullage::cli {
+namespace {
+
+using advise::Advice;
+using advise::Basis;
+using advise::Row;
+using Clock = std::chrono::steady_clock;
+
+constexpr Bytes kOthers = 50_MiB;
+
+// Says what each run took. Keeps the orders.
+class MadeUpRuns final : public AdviseRuns {
+ public:
+  explicit MadeUpRuns(std::function<Tried(const TryOrder&)> answer) : answer_(std::move(answer)) {}
+  Tried run(const TryOrder& order) override { return answer_(order); }
+  std::size_t side_by_side(Bytes) const override { return 1; }
+
+ private:
+  std::function<Tried(const TryOrder&)> answer_;
+};
+
+// What a training with repeated layers and an optimizer does.
+advise::Facts training() {
+  advise::Facts facts;
+  facts.network = {{"train.py", 40}, "Net", "cpu"};
+  facts.optimizer = {{"train.py", 20}, "AdamW", true, true, std::nullopt, std::nullopt, "cpu"};
+  facts.repeated_layers = {{"model.py", 7}, "Block", 12, false};
+  return facts;
+}
+
+// A recorded run of SmallTraining, whose data loader holds kOthers beside it.
+Tried recorded(Bytes memory) {
+  const trace::TraceFile file = small_file();
+  predict::Prediction prediction;
+  prediction.take = file.takes.back();
+  prediction.memory = saturating_sub(memory, kOthers);
+  prediction.pool_resident_peak = 500_MiB;
+  prediction.process_peak = prediction.pool_resident_peak + file.takes.back().process.outside_peak;
+  Tried tried;
+  tried.end = Tried::End::RanOut, tried.others = kOthers, tried.peak = prediction.process_peak + kOthers;
+  tried.prediction = std::move(prediction), tried.facts = training();
+  return tried;
+}
+
+AdviseQuestion question(Bytes memory, double seconds = 600) {
+  AdviseQuestion asked;
+  asked.device = "cpu", asked.memory = memory, asked.target = {"--", "python", "train.py"};
+  asked.seconds = Seconds{seconds}, asked.began = Clock::now();
+  return asked;
+}
+
+Advice advice_on(const AdviseQuestion& asked, const std::function<Tried(const TryOrder&)>& answer) {
+  MadeUpRuns runs(answer);
+  std::ostringstream err;
+  Progress progress(err, false);
+  auto advice = advise_on(runs, asked, progress, err);
+  EXPECT_TRUE(std::holds_alternative<Advice>(advice)) << err.str();
+  return std::get<Advice>(std::move(advice));
+}
+
+// The plan of the process that trains, which gets what the others leave of the memory.
+predict::PlannedFit planned_alone(Bytes memory) {
+  std::ostringstream err;
+  Progress progress(err, false);
+  predict::Prediction prediction = *recorded(memory).prediction;
+  add_planned_fit(prediction, progress, err);
+  return *prediction.planned;
+}
+
+const Row* find(const Advice& advice, const std::string& id) {
+  const auto row = std::ranges::find(advice.rows, id, &Row::id);
+  return row == advice.rows.end() ? nullptr : &*row;
+}
+
+TEST(Adviser, WhatTimeDidNotReachIsListedWithTheReason) {
+  AdviseQuestion asked = question(280_MiB, 1);
+  asked.began = Clock::now() - std::chrono::hours(1);
+  const Advice advice = advice_on(asked, [&](const TryOrder&) { return recorded(asked.memory); });
+  EXPECT_EQ(advice.runs, 1u) << "the program as it is";
+  for (const char* id : {"gradient_checkpointing", "half_precision", "lean_malloc"}) {
+    const Row* row = find(advice, id);
+    ASSERT_NE(row, nullptr) << id;
+    EXPECT_EQ(row->basis, Basis::NotTried) << id;
+    EXPECT_FALSE(row->fits || row->peak || row->more_time) << id;
+    EXPECT_EQ(row->note, "not tried: the time limit of 1.0 s was reached; --seconds raises it") << id;
+  }
+}
+
+TEST(Adviser, ARunThatTimeEndedIsNotTried) {
+  const AdviseQuestion asked = question(280_MiB);
+  const Advice advice = advice_on(asked, [&](const TryOrder& order) {
+    Tried tried = recorded(asked.memory);
+    if (order.trial != nullptr) tried.end = Tried::End::TimeOver;
+    return tried;
+  });
+  EXPECT_EQ(find(advice, "half_precision")->basis, Basis::NotTried);
+  EXPECT_TRUE(find(advice, "half_precision")->note.starts_with("not tried: the time limit"));
+}
+
+TEST(Adviser, ARemedyUnderWhichTheProgramFailsSaysWhy) {
+  const AdviseQuestion asked = question(280_MiB);
+  const Advice advice = advice_on(asked, [&](const TryOrder& order) {
+    Tried tried = recorded(asked.memory);
+    if (order.trial != nullptr && order.trial->id == "half_precision")
+      tried.end = Tried::End::Failed, tried.error = "RuntimeError: no bf16 here";
+    return tried;
+  });
+  EXPECT_EQ(find(advice, "half_precision")->note, "tried, and the program failed: RuntimeError: no bf16 here");
+  EXPECT_FALSE(find(advice, "half_precision")->fits);
+  EXPECT_TRUE(find(advice, "gradient_checkpointing")->peak);
+}
+
+TEST(Adviser, ThePlanIsMadeForWhatTheOtherProcessesLeave) {
+  const AdviseQuestion fits = question(280_MiB + kOthers);
+  const Advice roomy = advice_on(fits, [&](const TryOrder&) { return recorded(fits.memory); });
+  EXPECT_EQ(find(roomy, "ullage_run")->fits, true);
+  EXPECT_EQ(find(roomy, "ullage_run")->peak, fits.memory);
+
+  const AdviseQuestion tight = question(60_MiB + kOthers);
+  const Advice advice = advice_on(tight, [&](const TryOrder&) { return recorded(tight.memory); });
+  const Row* plan = find(advice, "ullage_run");
+  EXPECT_EQ(plan->fits, false);
+  EXPECT_EQ(plan->peak, planned_alone(tight.memory).least + kOthers)
+      << "the whole tree's, as `ullage run --memory` counts";
+}
+
+struct FewerLevers : testing::Test {
+  // In the first a plan recomputes and moves, in the second it does one of them.
+  static constexpr Bytes kBoth = 270_MiB + 1_B + kOthers, kOneLever = 290_MiB + kOthers;
+
+  static Advice advice_in(Bytes memory) {
+    const AdviseQuestion asked = question(memory);
+    return advice_on(asked, [&](const TryOrder&) { return recorded(asked.memory); });
+  }
+};
+
+TEST_F(FewerLevers, APlanOfBothIsAlsoMadeWithoutEach) {
+  for (const Bytes memory : {kBoth, kOneLever}) {
+    const Advice advice = advice_in(memory);
+    const Row* plan = find(advice, "ullage_run");
+    ASSERT_NE(plan, nullptr);
+    EXPECT_EQ(plan->fits, true);
+    const bool uses_both = plan->name.find(" 0 ") == std::string::npos;
+    EXPECT_EQ(uses_both, memory == kBoth) << plan->name << " in " << memory.count;
+    for (const char* id : {"plan_without_moves", "plan_without_recomputes"})
+      EXPECT_EQ(find(advice, id) != nullptr, uses_both) << id << " in " << memory.count;
+  }
+}
+
+TEST_F(FewerLevers, ItsLineRecordsPlansAndRuns) {
+  const Advice advice = advice_in(kBoth);
+  const Row* row = find(advice, "plan_without_recomputes");
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->basis, Basis::Planned);
+  EXPECT_EQ(row->fits, true);
+  EXPECT_TRUE(row->name.starts_with("plan that recomputes nothing: 0 values recomputed, ")) << row->name;
+  const std::string memory = std::to_string(advice.memory.count),
+                    left = std::to_string((advice.memory - kOthers).count);
+  EXPECT_EQ(row->action, "ullage run --record take.ullage --memory " + memory +
+                             " -- python train.py; ullage plan --memory " + left +
+                             " --levers hold,spill,state --out plan.json take.ullage; ullage run --plan plan.json "
+                             "--memory " +
+                             memory + " -- python train.py");
+}
+
+// The steps are 2 s as the program is and 1 s under bf16, with Ullage; without it they are 4 s.
+TEST(Adviser, TimesAreThoseOfTheRunThatTheRowIsAbout) {
+  AdviseQuestion asked = question(290_MiB + kOthers);
+  asked.machine = 64_GiB;
+  const auto answer = [&](const TryOrder& order) {
+    Tried tried = recorded(asked.memory);
+    const bool half = order.trial != nullptr && order.trial->id == "half_precision";
+    tried.step = Seconds{order.plainly ? (order.lean_malloc ? 5.0 : 4.0) : (half ? 1.0 : 2.0)};
+    tried.facts.process = advise::Facts::Process{tried.peak, *tried.step};
+    if (half) tried.end = Tried::End::Fits;
+    return tried;
+  };
+  const Advice advice = advice_on(asked, answer);
+  EXPECT_DOUBLE_EQ(find(advice, "half_precision")->more_time.value_or(9), 1.0 / 4 - 1);
+  EXPECT_DOUBLE_EQ(find(advice, "gradient_checkpointing")->more_time.value_or(9), 2.0 / 4 - 1);
+  EXPECT_DOUBLE_EQ(find(advice, "lean_malloc")->more_time.value_or(9), 5.0 / 4 - 1);
+  EXPECT_DOUBLE_EQ(find(advice, "ullage_run")->more_time.value_or(9),
+                   (1 + planned_alone(asked.memory).more_time) * 2 / 4 - 1)
+      << "its own cost is on top of the program as it is under Ullage";
+
+  // Without room for a run without Ullage, all is compared with the program as it is under it.
+  asked.machine = 1_MiB;
+  const Advice no_room = advice_on(asked, answer);
+  EXPECT_DOUBLE_EQ(find(no_room, "half_precision")->more_time.value_or(9), 1.0 / 2 - 1);
+  EXPECT_FALSE(find(no_room, "lean_malloc")->more_time);
+}
+
+}  // namespace
+}  // namespace ullage::cli
