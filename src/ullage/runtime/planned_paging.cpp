@@ -23,7 +23,7 @@ std::uint64_t microseconds(Seconds time) { return static_cast<std::uint64_t>(tim
 PlannedPaging::PlannedPaging(Parts parts) : parts_(std::move(parts)) {
   const Session::Settings& settings = parts_.settings;
   if (settings.stress == Session::Stress::Thread) return;
-  follower_.emplace(parts_.store, parts_.pager, parts_.pool);
+  follower_.emplace(parts_.store, parts_.pager, parts_.pool, parts_.device.stands_on().least_movable);
   paging_.emplace(parts_.pager, parts_.pool, *follower_, parts_.device.work());
   if (settings.stress != Session::Stress::None) parts_.pager.follow_from_now_on();
   if (!settings.plan_file.empty()) {

@@ -85,6 +85,7 @@ class Writer final {
 }  // namespace
 
 Sites sites_of(const Step& step) {
+  // On a card, storages below StandsOn::least_in_pool count as zero bytes, so they are small here as well.
   const auto is_small = [&](ValueIndex value) {
     return step.storages[step.values[value].storage].bytes < StandsOn{}.least_movable;
   };

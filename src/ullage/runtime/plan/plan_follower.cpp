@@ -31,10 +31,6 @@ struct Inside final {
 // counts as a lost step, because a plan whose first ops fit no step is left there each time.
 constexpr plan::OpIndex kFalseStart{8};
 
-// Smaller storages have no pages of their own: no plan moves them.
-constexpr Bytes kMovable = store::Store::kLeastRange;
-bool is_small(const StorageUse& use) { return use.size < kMovable; }
-
 // The key of the newest op of this thread that read a storage of the pool that is not small.
 thread_local std::uint64_t last_key = 0;
 
@@ -107,8 +103,8 @@ struct PlanFollower::Helper {
   }
 };
 
-PlanFollower::PlanFollower(store::Store& store, store::Pager& pager, Pool& pool)
-    : store_(store), pager_(pager), pool_(pool), tape_(pager, pool) {
+PlanFollower::PlanFollower(store::Store& store, store::Pager& pager, Pool& pool, Bytes least_movable)
+    : store_(store), pager_(pager), pool_(pool), least_movable_(least_movable), tape_(pager, pool) {
   pager_.planned().set_recomputer(this);
 }
 
@@ -146,7 +142,7 @@ void PlanFollower::meet(OpCall& call) {
     leaves = true;
   }
   if (place_ == kNowhere) try_to_begin(met.key, met.inputs, leaves);
-  if (!std::ranges::all_of(met.inputs, is_small)) last_key = met.key;
+  if (!are_small(met.inputs)) last_key = met.key;
   at_border_ = false;
   if (place_ != kNowhere && !prepare()) leave();
   if (place_ == kNowhere) {
@@ -204,7 +200,7 @@ void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool /*ret
   tape_.take_blank_back();
   const std::vector<StorageUse> inputs = std::exchange(inputs_, {});
   // Ops that read nothing that can move are no part of a plan (see PlanProgram).
-  if (in_stray_ ? makes_nothing(outputs, kMovable) : inputs.empty() && makes_nothing(outputs, 1_B)) return;
+  if (in_stray_ ? makes_nothing(outputs, least_movable_) : inputs.empty() && makes_nothing(outputs, 1_B)) return;
   if (in_stray_) {
     leave();
     // The op may be the first of the next step, if the program left out the rest of this one. The op has run already,
@@ -234,9 +230,14 @@ bool PlanFollower::makes_nothing(std::span<const c10::IValue> outputs, Bytes lea
 // May an op on these inputs come between two ops of the plan? It may if it cannot affect the storages that the plan
 // moves. Its inputs must be too small to move, and no op that the plan runs again may read one that it may write.
 bool PlanFollower::may_stray(std::span<const StorageUse> inputs) const {
-  return std::ranges::all_of(inputs, [&](const StorageUse& input) {
-    return is_small(input) && !(input.written && tape_.runs_on(input.begin));
-  });
+  return are_small(inputs) && std::ranges::none_of(inputs, [&](const StorageUse& input) {
+           return input.written && tape_.runs_on(input.begin);
+         });
+}
+
+// Are these storages too small for any plan to move?
+bool PlanFollower::are_small(std::span<const StorageUse> inputs) const {
+  return std::ranges::all_of(inputs, [&](const StorageUse& input) { return input.size < least_movable_; });
 }
 
 // ---- steps

@@ -28,8 +28,8 @@ struct PlanCounts {
 
 class PlanFollower final : public OpListener, public store::Recomputer {
  public:
-  // All must live for ever, like the follower itself.
-  PlanFollower(store::Store& store, store::Pager& pager, Pool& pool);
+  // All must live for ever, like the follower itself. `least_movable`: as for the planner, plan::StandsOn.
+  PlanFollower(store::Store& store, store::Pager& pager, Pool& pool, Bytes least_movable);
   ~PlanFollower() override;
 
   // Follows `program` from the next step on. Any thread may call.
@@ -74,6 +74,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   bool prepare();
   bool makes_nothing(std::span<const c10::IValue> outputs, Bytes least) const;
   bool may_stray(std::span<const StorageUse> inputs) const;
+  bool are_small(std::span<const StorageUse> inputs) const;
   bool is_next(std::uint64_t key, std::span<const StorageUse> inputs);
   bool try_to_begin(std::uint64_t key, std::span<const StorageUse> inputs, bool leaves);
   bool begins_step(std::uint64_t key, bool leaves);
@@ -88,6 +89,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   store::Store& store_;
   store::Pager& pager_;
   Pool& pool_;
+  const Bytes least_movable_;
   Tape tape_;
   mutable std::recursive_mutex lock_;
   std::shared_ptr<const PlanProgram> next_;  // to be adopted
