@@ -211,15 +211,23 @@ bool TapedOp::unchanged(std::size_t i) const {
   return true;
 }
 
-bool TapedOp::mapped_stand(const std::unordered_set<const c10::StorageImpl*>& written) const {
+bool TapedOp::mapped_stand() const {
   for (const Argument& argument : arguments_) {
     for (const Part& part : argument.parts) {
-      if (!part.mapped) continue;
-      if (part.counter.current_version() != part.version) return false;
-      if (written.contains(part.other.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl())) return false;
+      if (part.mapped && part.counter.current_version() != part.version) return false;
     }
   }
   return true;
+}
+
+std::vector<const c10::StorageImpl*> TapedOp::mapped() const {
+  std::vector<const c10::StorageImpl*> found;
+  for (const Argument& argument : arguments_) {
+    for (const Part& part : argument.parts) {
+      if (part.mapped) found.push_back(part.other.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+    }
+  }
+  return found;
 }
 
 bool TapedOp::made_stands() const {

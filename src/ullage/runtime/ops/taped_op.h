@@ -19,7 +19,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <unordered_set>
 #include <vector>
 
 namespace ullage::runtime {
@@ -64,8 +63,10 @@ class TapedOp final {
   bool needs(std::size_t i) const { return needed_[i]; }
   // Are its tensors over input i unchanged since, by torch's version counters?
   bool unchanged(std::size_t i) const;
-  // Are the mapped weights that it reads unchanged since, by torch's version counters, and none of them in `written`?
-  bool mapped_stand(const std::unordered_set<const c10::StorageImpl*>& written = {}) const;
+  // Are the mapped weights that it reads unchanged since, by torch's version counters?
+  bool mapped_stand() const;
+  // The storages of these weights. They live as long as this object.
+  std::vector<const c10::StorageImpl*> mapped() const;
   Bytes bytes() const;  // memory that this record takes
   std::string name() const { return op_->schema().name(); }
 

@@ -45,7 +45,7 @@ void Tape::forget() {
   Table<ValueIndex, Place> gone = std::exchange(places_, {});
   newest_.clear();
   taped_.clear();
-  written_outside_.clear();
+  mapped_readers_.clear();
   bytes_ = {};
 }
 
@@ -113,6 +113,7 @@ void Tape::capture(plan::OpIndex at, const OpCall& call, std::span<const Storage
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].written) taped.written.push_back(i);
   }
+  for (const c10::StorageImpl* weight : taped.op->mapped()) mapped_readers_[weight].push_back(at);
   bytes_ += taped.op->bytes();
   counts_.peak = std::max(counts_.peak, bytes_);
 }
@@ -177,20 +178,24 @@ bool Tape::leads_to_dropped(ValueIndex value, Seen& seen) const {
     const plan::Sites::Op& site = program_->op(reader);
     const auto at = std::find(site.reads.begin(), site.reads.end(), value) - site.reads.begin();
     if (taped == nullptr || !taped->needs(static_cast<std::size_t>(at))) continue;
-    for (const ValueIndex made : site.makes) {
-      const Place& its = places_[made];
-      if (its.in_program() && its.dropped) return true;
-      if (!its.present() && leads_to_dropped(made, seen)) return true;
-    }
+    if (leads_to_dropped(reader, seen)) return true;
   }
   return false;
+}
+
+// Is a result of `op` dropped, or a dropped value made from one that is not present?
+bool Tape::leads_to_dropped(plan::OpIndex op, Seen& seen) const {
+  return std::ranges::any_of(program_->op(op).makes, [&](ValueIndex made) {
+    const Place& its = places_[made];
+    return (its.in_program() && its.dropped) || (!its.present() && leads_to_dropped(made, seen));
+  });
 }
 
 bool Tape::can_be_made(ValueIndex value, Seen& seen) const {
   if (!seen.insert(value).second) return true;
   const plan::OpIndex maker = program_->maker(value);
   const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
-  if (taped == nullptr) return false;
+  if (taped == nullptr || !taped_[maker].mapped_stand()) return false;
   const std::vector<ValueIndex>& reads = program_->op(maker).reads;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     if (taped->needs(i) && !places_[reads[i]].present() && !can_be_made(reads[i], seen)) return false;
@@ -298,7 +303,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
       return cannot(taped.op->name() + " would write to the program's own bytes");
     }
   }
-  if (!taped.op->mapped_stand(written_outside_)) {
+  if (!taped.mapped_stand()) {
     return cannot("a mapped weight that " + taped.op->name() + " reads was written to");
   }
   std::vector<StoragePtr> made;
@@ -484,6 +489,17 @@ void Tape::hold_sources() {
       if (taped_[maker].op->needs(i)) need(reads[i]);
     }
   }
+}
+
+void Tape::overwritten_outside(const c10::StorageImpl* storage) {
+  const auto found = mapped_readers_.find(storage);
+  if (found == mapped_readers_.end()) return;
+  const std::vector<plan::OpIndex> readers = std::move(found->second);
+  mapped_readers_.erase(found);
+  Seen seen;
+  const auto is_needed = [&](plan::OpIndex reader) { return leads_to_dropped(reader, seen); };
+  if (std::ranges::any_of(readers, is_needed)) (void)make_dropped();
+  for (const plan::OpIndex reader : readers) taped_[reader].mapped_written = true;
 }
 
 void Tape::overwritten(Address at) {

@@ -21,7 +21,6 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace ullage::runtime {
@@ -64,8 +63,9 @@ class Tape final {
   void overwritten(Address at);
   // Recomputes the bytes of the program's storage at `at`. False: it is not dropped, or cannot be made (why_not()).
   bool recompute(Address at);
-  // An op is about to write to a storage that is not the pool's. Ops that read it before are not run again.
-  void overwritten_outside(const c10::StorageImpl* storage) { written_outside_.insert(storage); }
+  // An op is about to write to a storage that is not the pool's. If something dropped is made from it, recomputes
+  // everything dropped first. Ops of this step that read the storage until now are not run again.
+  void overwritten_outside(const c10::StorageImpl* storage);
   // Says why the value that was requested last could not be made.
   const std::string& why_not() const { return why_not_; }
 
@@ -110,6 +110,7 @@ class Tape final {
   // of its paths.
   using Seen = std::set<plan::ValueIndex>;
   bool leads_to_dropped(plan::ValueIndex value, Seen& seen) const;
+  bool leads_to_dropped(plan::OpIndex op, Seen& seen) const;
   bool can_be_made(plan::ValueIndex value, Seen& seen) const;
   bool cannot(std::string why);
   void hold_sources();
@@ -123,9 +124,12 @@ class Tape final {
   struct Taped {
     std::unique_ptr<TapedOp> op;
     std::vector<std::size_t> written;  // indices of inputs that it overwrites
+    bool mapped_written = false;       // a mapped weight that it reads was written to since
+
+    bool mapped_stand() const { return !mapped_written && op->mapped_stand(); }
   };
   Table<plan::OpIndex, Taped> taped_;
-  std::unordered_set<const c10::StorageImpl*> written_outside_;  // in this step
+  std::unordered_map<const c10::StorageImpl*, std::vector<plan::OpIndex>> mapped_readers_;  // ops on tape
   std::vector<Address> blanks_;
   std::string why_not_;
   Bytes bytes_;
