@@ -295,6 +295,7 @@ for p in [*linear.parameters(), *norms.parameters()]:
 @case(deviations=0, rescues=0)
 def mapped_weights_that_are_written_before_they_are_read():
     """
+optimizer.add_param_group({"params": norms.requires_grad_(True).parameters()})
 def meanwhile(step, part):                                          # so a step begins with the optimizer's writes
     if part == "backward done" and library is not None: library.ullage_mark_step()
 """

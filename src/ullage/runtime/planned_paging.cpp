@@ -117,6 +117,7 @@ void PlannedPaging::mark_step() {
 }
 
 void PlannedPaging::look_again() {
+  if (follower_) follower_->note_step_end();
   if (planning_) planning_->look_again();
 }
 

@@ -142,8 +142,10 @@ void PlanFollower::meet(OpCall& call) {
     leaves = true;
   }
   if (place_ == kNowhere) try_to_begin(met.key, met.inputs, leaves);
-  if (!are_small(met.inputs)) last_key = met.key;
-  at_border_ = false;
+  if (!are_small(met.inputs)) {
+    last_key = met.key;
+    at_border_ = false;
+  }
   if (place_ != kNowhere && !prepare()) leave();
   if (place_ == kNowhere) {
     if (handed_back_) return;
@@ -312,14 +314,22 @@ void PlanFollower::mark_step() {
   if (!active_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(lock_);
   at_border_ = true;
-  if (program_ != nullptr && counts_.steps == steps_at_border_) lost_steps_.fetch_add(1);
+  if (next_ != nullptr || (program_ != nullptr && counts_.steps == steps_at_border_)) lost_steps_.fetch_add(1);
   steps_at_border_ = counts_.steps;
+}
+
+// A step may hold none of the ops with which the plan begins, if the observed one also made the optimizer's state. Then
+// no step of the plan begins, and leave() counts none as lost.
+void PlanFollower::note_step_end() {
+  if (!active_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(lock_);
+  if (next_ != nullptr) lost_steps_.fetch_add(1);
 }
 
 void PlanFollower::suspend() {
   const std::lock_guard lock(lock_);
   if (place_ != kNowhere) leave();
-  program_ = nullptr;
+  program_ = next_ = nullptr;
 }
 
 void PlanFollower::take_new_plan() {

@@ -47,6 +47,8 @@ class PlanFollower final : public OpListener, public store::Recomputer {
 
   // The program reports that a step ended.
   void mark_step();
+  // A step was seen to end. Its border need not be where those of the plan are.
+  void note_step_end();
 
   // Called by the pool, from any thread; see PoolListener::freeing().
   bool freeing(Address at, bool may_stay);
@@ -96,7 +98,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   std::shared_ptr<const PlanProgram> program_;
   std::uint32_t thread_ = 0;           // whose ops are followed (thread_of_work())
   plan::OpIndex place_ = kNowhere;     // the op that comes next
-  bool at_border_ = false;             // mark_step() was called, and no op has begun since
+  bool at_border_ = false;             // mark_step() was called, and no op on what can move has begun since
   bool handed_back_ = true;            // nothing is left on tape that the program may need
   std::uint64_t steps_at_border_ = 0;  // counts_.steps at the last mark_step()
   bool prepared_ = false;              // the actions before the op at place_ are carried out
