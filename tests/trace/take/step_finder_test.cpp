@@ -76,6 +76,7 @@ class Program {
     sure_ = finder_.whole_steps();
   }
   void use(std::uint64_t parameter, bool followed) { finder_.parameter_used(StorageId{parameter}, followed); }
+  void grow(std::uint64_t bytes) { level_ += bytes; }
   void step_ends() { ends_.push_back(ops_); }
   void began_in_midst() { finder_.began_in_midst(); }
   void tell() {
@@ -399,6 +400,28 @@ TEST(StepFinder, DoesNotTakeTheLayersOfAPassForSteps) {
   const Borders borders = program.borders();
   ASSERT_GT(borders.size(), 10u);
   for (std::size_t i = 2; i < borders.size(); ++i) EXPECT_EQ(borders[i] - borders[i - 1], 400u);
+}
+
+// A loop that makes layers is as regular as one that trains, and the first pass takes far more memory than the layers
+// do. So each layer seems to begin at about the same level.
+TEST(StepFinder, DoesNotTakeTheMakingOfLayersForSteps) {
+  Program program;
+  const Net deep{100, 120};
+  for (std::uint64_t i = 0; i < deep.count; ++i) {
+    for (const char* name : {"empty", "detach", "ones", "zeros", "fill_", "zeros", "empty", "detach"}) program.op(name);
+    program.load({deep.first + i, 1});
+    program.grow(1);
+  }
+  program.train(deep);
+  program.step_ends();
+  EXPECT_EQ(program.sure(), 0u);
+  program.train(deep);
+  program.step_ends();
+  program.train(deep);
+  program.step_ends();
+  program.end();
+  EXPECT_EQ(program.sure(), 3u);
+  EXPECT_EQ(program.borders(), program.true_borders());
 }
 
 // A program may accumulate the gradients of many batches before its first update.

@@ -32,15 +32,17 @@ OptimizerCalls::Parameter* OptimizerCalls::known(StorageId parameter) {
   return &added;
 }
 
-void OptimizerCalls::parameter_used(StorageId parameter, bool followed) {
+bool OptimizerCalls::parameter_used(StorageId parameter, bool followed) {
   Parameter* one = known(parameter);
-  if (one == nullptr) return;
+  if (one == nullptr) return false;
+  const bool first = !std::exchange(one->used, true);
   one->followed |= followed;
   // A leaf that is not used any more after the next call is an input that requires grad (gradient penalty). So only a
   // leaf that is used again later is waited for.
-  if (sure_ || one->updated || one->waits || one->first == runs_) return;
+  if (sure_ || one->updated || one->waits || one->first == runs_) return first;
   one->waits = true;
   waiting_.push_back(parameter.value);
+  return first;
 }
 
 void OptimizerCalls::update(std::uint64_t op, std::uint64_t token, StorageId parameter) {

@@ -34,7 +34,8 @@ class OptimizerCalls final {
   void other();                        // any other op
   void ended();                        // the program is over: ends the run of updates
   // The newest op uses this leaf that requires grad. `followed`: the op is outside backward and autograd records it.
-  void parameter_used(StorageId parameter, bool followed);
+  // Returns whether this is its first use.
+  bool parameter_used(StorageId parameter, bool followed);
 
   // To be called first if the program was already running: the first call may show only some of its parameters.
   void began_in_midst() { in_midst_ = true; }
@@ -60,6 +61,7 @@ class OptimizerCalls final {
     std::uint64_t hash = 0;        // of the updates in the newest call
   };
   struct Parameter {
+    bool used = false;
     bool followed = false;
     bool updated = false;
     bool waits = false;             // it is in waiting_

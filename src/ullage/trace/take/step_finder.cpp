@@ -43,9 +43,18 @@ void StepFinder::also_writes(StorageId parameter) { calls_.update(ops_ - 1, 0, p
 
 void StepFinder::parameter_used(StorageId parameter, bool followed) {
   any_parameter_ = true;
-  calls_.parameter_used(parameter, followed);
+  if (calls_.parameter_used(parameter, followed)) return forget_turns();
   // An op on another parameter counts as another op. So the layers of one pass are not equal turns.
-  if (tokens_.size() == ops_ && ops_ > 0) tokens_.back() = (tokens_.back() ^ parameter.value) * 0x9e3779b97f4a7c15u;
+  const bool is_kept = !tokens_.empty() && first_kept_ + tokens_.size() == ops_;
+  if (is_kept) tokens_.back() = (tokens_.back() ^ parameter.value) * 0x9e3779b97f4a7c15u;
+}
+
+// Turns are looked for among the ops that come from now on.
+void StepFinder::forget_turns() {
+  tokens_.clear();
+  levels_.clear();
+  first_kept_ = ops_;
+  next_look_ = kFirstLook;
 }
 
 void StepFinder::step_reported() {
@@ -72,6 +81,7 @@ std::vector<std::uint64_t> StepFinder::borders() const {
     std::vector<std::size_t> turns = find_turns(tokens_, levels_);
     if (!turns.empty() && begin_level(levels_, turns)) {
       turns.erase(turns.begin());  // the first step begins at 0, with the loading
+      for (std::size_t& turn : turns) turn += first_kept_;
       add(turns);
     }
   }

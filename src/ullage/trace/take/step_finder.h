@@ -4,7 +4,7 @@
 // Finds where steps end in a program that knows nothing of Ullage, from its ops alone, as they come. The recorder uses
 // it to end a rehearsal in time, and the readers of a file use it too. A step ends with a call of the optimizer that is
 // called least often. A GAN has two, and its critic may be updated five times a step. Without an optimizer, a step is a
-// turn of the loop (period.h).
+// turn of the loop (period.h), after the newest first use of a parameter: a loop that makes or loads layers is no step.
 
 #include "ullage/base/ids.h"
 #include "ullage/trace/take/optimizer_calls.h"
@@ -55,6 +55,7 @@ class StepFinder final {
 
  private:
   void look_for_turns();
+  void forget_turns();
   bool needs_turns() const { return reported_count_ == 0 && calls_.none(); }
 
   std::uint64_t most_kept_;
@@ -62,7 +63,8 @@ class StepFinder final {
   OptimizerCalls calls_;
   bool any_parameter_ = false;
   bool any_backward_ = false;
-  // For the ops before the first call of an optimizer and the first step_reported().
+  // For the ops before the first call of an optimizer and the first step_reported(), from op `first_kept_` on.
+  std::uint64_t first_kept_ = 0;
   std::vector<std::uint64_t> tokens_;
   std::vector<std::uint64_t> levels_;
   std::uint64_t next_look_;   // how many ops there must be for the next look_for_turns()
