@@ -29,7 +29,7 @@ struct FakeTraining {
 // Returns the live bytes at the peak of the training, which a prediction must give.
 std::uint64_t peak_of(const FakeTraining& training);
 
-// Writes one take. Events that are already in the log belong to it.
+// Writes the events of one training into the take that is open in `log`. The caller begins that take with its knobs.
 void record(const FakeTraining& training, trace::EventLog& log);
 
 // Returns the figures of a process that has 64 MiB outside its pool.

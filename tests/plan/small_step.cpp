@@ -27,7 +27,7 @@ void SmallStep::leave(ValueIndex made, ValueIndex found) {
   StepStorage& left = step_.storages[step_.values[made].storage];
   StepStorage& later = step_.storages[step_.values[found].storage];
   left.outlives = true;
-  if (!left.movable || !later.movable) return;  // a plan cannot keep it away, so they are not linked (link_steps())
+  if (!left.movable || !later.movable) return;  // link_steps() links only storages that a plan can evict
   left.becomes = step_.values[found].storage;
   later.was = step_.values[made].storage;
 }

@@ -14,7 +14,8 @@ namespace {
 
 using Tensors = std::vector<read::WantedWeight>;
 
-// Writes tensors of zeros as a safetensors file, whose names are those of a pickle's paths.
+// Writes tensors of zeros to `path` as a safetensors file, and returns `path`. Each name gets `prefix`. The path may
+// end in .pth, because a reader goes by the content.
 std::string written(const std::string& path, const Tensors& tensors, const std::string& prefix = "") {
   std::string header = "{";
   std::int64_t at = 0;

@@ -19,8 +19,8 @@ struct Options {
   std::string out;
   std::int64_t image_size = 256;
   std::int64_t batch = 64;
-  std::int64_t steps = 0;  // in the whole run, including those before a resume; 0: `epochs` decides
-  std::int64_t epochs = 25;
+  std::int64_t steps = 0;    // in the whole run, including those before a resume; 0: `epochs` decides
+  std::int64_t epochs = 25;  // 0: `steps` decides
   std::int64_t nz = 100;
   std::int64_t ngf = 64;
   std::int64_t ndf = 64;
@@ -47,11 +47,12 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
 // The values that --image-size accepts.
 std::vector<std::int64_t> image_sizes();
 
-// Returns, as text, the options that must be the same in a checkpoint and in the run that resumes it. A checkpoint from
-// before an option was there has its default, so such a default must not change.
+// Returns, as text, the options that must be the same in a checkpoint and in the run that resumes it. If a checkpoint
+// is older than an option, that option's default is taken for it. So the default of an option must not change.
 std::map<std::string, std::string> options_that_shape_the_run(const Options& options);
 
-// Returns the options as a JSON object, for run.json. An option that was not given and has no default is null.
+// Returns the options as a JSON object, for run.json. An option that was not given and has no default is null. So is
+// `epochs` if `steps` was given.
 std::string options_as_json(const Options& options);
 
 }  // namespace ullage::dcgan

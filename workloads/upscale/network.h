@@ -5,8 +5,9 @@
 //
 //   picture -> first -> B blocks -> trunk -> + -> doublings -> high -> last -> picture of scale x scale
 //                    '---------------------->'
-//   block: three dense blocks, x + 0.2 * the last;  dense block: five convolutions, each of all before it, x + 0.2 *
-//   the fifth
+// A block is three dense blocks in a row and returns its input + 0.2 * the output of the third. A dense block is five
+// convolutions. Each reads the block's input and the outputs of all convolutions before it. The dense block returns its
+// input + 0.2 * the output of the fifth.
 
 #include "torch_program/source.h"
 #include "upscale/model_file.h"
@@ -24,8 +25,9 @@ struct Convolution {
   bool leaky = true;  // a leaky ReLU of slope 0.2 follows
 
   // Returns rows [first, first + h) of the layer's output, (1,C,h,W), from rows [first - 1, first + h + 1) of its
-  // input. Rows that do not lie in a picture of `height` rows are zeros, as a layer's padding is; if all are, nothing
-  // is computed. Figures lie channel by channel (channels_last), so that bands of rows are joined without a reordering.
+  // input. Output rows outside the picture, which has `height` rows, are zeros, because the next layer reads them as
+  // its padding. If all rows are outside, nothing is computed. In memory the channels of a pixel are neighbours
+  // (channels_last), so a band of rows is contiguous, and bands are joined without a reordering.
   at::Tensor operator()(const at::Tensor& input, std::int64_t first, std::int64_t height) const;
 };
 
@@ -41,7 +43,7 @@ struct Network {
   std::vector<Convolution> up;
   Convolution high, last;
 
-  // Reads all weights; the file may go then.
+  // Reads all weights. `file` may be destroyed afterwards.
   Network(const ModelFile& file, at::ScalarType type);
 };
 

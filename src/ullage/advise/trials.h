@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lists the remedies that can be tried on a program without a change of its text. Each has a test whether it applies to
-// the program, and the switch that turns it on for a trial. It has the lines that a person writes to keep it.
+// Lists the remedies that can be tried on a program without a change of its text. Each remedy tests whether it applies
+// to the program, names the switch that turns it on for a trial, and has the lines that a person writes to keep it. To
+// add a remedy, add a row to the table in trials.cpp.
 
 #include "ullage/advise/facts.h"
 #include "ullage/base/knob.h"
@@ -52,9 +53,9 @@ struct Trial {
   std::string id;
   std::string name;  // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
-  std::string switches;   // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
-  std::string allocator;  // the whole setting of torch's CUDA allocator; empty: as it is
-  bool is_plain = false;  // it changes a process without Ullage alone, so it is tried without Ullage, with kLeanMalloc
+  std::string switches;         // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
+  std::string allocator;        // the whole setting of torch's CUDA allocator; empty: as it is
+  bool is_plain = false;        // changes nothing under Ullage, so it is tried without Ullage, with kLeanMalloc set
   std::vector<Option> options;  // of a shipped program, in place of its own
   std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
   std::string action;      // the lines that a person writes, and the further ones for `if_refused`

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // a progress bar may write for hours without a line end
 constexpr int kLook = 100;                                   // ms between two checks whether the program has ended
 
-// Keeps the last lines of several streams in the order in which they ended.
+// Keeps the last lines of several streams, ordered by when each line's end came.
 class KeptLines final {
  public:
   void add(std::string& begun, std::string_view text) {
@@ -203,7 +203,7 @@ void OutputCopy::start() {
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);  // write() then says EPIPE; in the program the signal is as it was
+    ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);  // write() then fails with EPIPE; the program's own mask stays
     state->run();
   });
 }

@@ -59,8 +59,9 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Returns the slot whose message counts most: one that did not start, else one that was refused, else one with a
-// message. Among equals the process with the highest peak wins.
+// Returns the slot whose message counts most. First come those whose runtime would not start or could not go on
+// (LedgerSlot::infeasible), then those with a refused request, then those with a message. Among equals the process with
+// the highest peak wins.
 const LedgerSlot* speaker(const std::vector<const LedgerSlot*>& used) {
   const LedgerSlot* best = nullptr;
   auto weight = [](const LedgerSlot* s) {
@@ -77,8 +78,8 @@ const LedgerSlot* speaker(const std::vector<const LedgerSlot*>& used) {
 
 void read_process(RunReport& report, const LedgerSlot& largest) {
   report.process_peak = std::max(report.process_peak, Bytes{largest.rss_peak.load()});
-  // The runtime looks only every few milliseconds, but the kernel's peak misses nothing. So what the peak has above the
-  // most that the pool ever held was outside the pool.
+  // The runtime looks only every few milliseconds, but the kernel's peak misses nothing. The pool never held more than
+  // pool_resident_peak, so the rest of the peak was outside the pool.
   const Bytes unseen = saturating_sub(report.process_peak, Bytes{largest.pool_resident_peak.load()});
   report.outside_pool = std::max(Bytes{largest.outside_at_peak.load()}, unseen);
   report.pool_peak = Bytes{largest.pool_live_peak.load()};
@@ -172,10 +173,11 @@ void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& u
   report.recompute = seconds_of(us);
 }
 
-// Returns a budget that would have been enough. It is the runtime's own least budget, if that is more than it had.
-// Otherwise moving failed, and only a budget that holds everything serves: the pool's live peak, the request, the
-// outside and the margin. Adds 5 % and rounds up to 16 MiB. Returns nothing if the outside was never measured, because
-// the card does not exist. Also returns nothing if a figure is absurd: a request can have 2^63 bytes.
+// Returns a budget that would have been enough. If the runtime's own least budget is above the stated budget, returns
+// it as it is. Otherwise moving failed, and only a budget that holds everything serves: the pool's live peak, the
+// request, the outside and the margin. Adds 5 % to that sum and rounds it up to 16 MiB. Returns nothing if the outside
+// was never measured, because the card does not exist. Also returns nothing if a figure is absurd: a request can have
+// 2^63 bytes.
 std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget, Outcome outcome) {
   if (const Bytes least = least_of(slot, outcome); least > budget.value_or(Bytes{}) && least <= kBeyondSense)
     return least;

@@ -16,7 +16,7 @@ struct Steps {
   CastChoice choice;
   double now = 100;
 
-  // Runs `count` steps of `seconds`; returns what the border of the last one said. The others must say Stay.
+  // Runs `count` steps of `seconds` and returns what the border after the last one said. All others must say Stay.
   Act run(int count, double seconds, bool settled = true) {
     Act said = Act::Stay;
     for (int i = 0; i < count; ++i) {
@@ -28,7 +28,7 @@ struct Steps {
   }
 };
 
-constexpr int kWay = CastChoice::kTimed + 1;  // borders: the first one only begins to count
+constexpr int kWay = CastChoice::kTimed + 1;  // borders that time one way: a step is timed from border to border
 
 TEST(CastChoice, IsExactIfNoPlanIsMadeOrThePlanCostsLittle) {
   Steps fits;

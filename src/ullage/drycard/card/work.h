@@ -14,7 +14,8 @@
 //                                  not ordered before it, may still be writing
 //   a copy by the driver's calls   of bytes that work on another stream, not ordered before it, may still use. Torch's
 //                                  own copies are the runtime's calls; they may read bytes that a kernel reads
-//   an unmap, a release            of pages, or of locked host memory, that queued work uses
+//   an unmap, a release            of pages, or of locked host memory, that queued work uses; also of addresses where
+//                                  nothing is mapped, and of a page that is not there
 //   a map                          of addresses that are mapped already
 //   a request                      beyond the card's memory, because a budget should keep the program below it
 //

@@ -28,7 +28,7 @@ constexpr std::size_t kMostErrors = 10'000;  // different errors that are kept
 constexpr std::size_t kMostSummaries = 10'000;
 constexpr std::size_t kMostSurroundings = 1'000;  // errors that keep their traceback and the lines before it
 
-// Counts eight bytes at a time: a byte by byte count takes a quarter of the time for a large log.
+// Counts eight bytes at a time. Counted byte by byte, newlines took a quarter of the time in which a large log is read.
 std::uint64_t count_newlines(std::string_view text) {
   constexpr std::uint64_t kEach = 0x0101010101010101, kLow = 0x7f7f7f7f7f7f7f7f;
   std::uint64_t lines = 0;
@@ -211,7 +211,7 @@ class LogReader {
   std::unordered_map<std::string, std::size_t> errors_;  // by key
   std::size_t next_ = 0;                                 // where the search for the next trigger begins
   std::size_t searched_ = 0;                             // all messages that begin before this offset are found
-  std::size_t no_table_before_ = 0;
+  std::size_t no_table_before_ = 0;                      // triggers of a table before this offset are skipped
   static constexpr unsigned kNoRank = UINT32_MAX;
   std::unordered_map<unsigned, std::size_t> ends_;  // end of each rank's last message
   std::size_t last_end_ = 0;                        // offset after the last message

@@ -85,7 +85,8 @@ std::string grid(const Scale& scale) {
                            kWidth - kRight, kHeight - 8);
 }
 
-// More bytes never cost more time, so a plan is valid up to the next one. The line goes in steps.
+// A plan also serves every budget above its own. So the line stays level from each plan to the next larger budget that
+// has one, and drops there.
 std::string stairs(const PlanReport& report, const Scale& scale, const char* name,
                    const std::function<std::optional<Seconds>(const Plan&)>& value) {
   std::string points;

@@ -118,7 +118,8 @@ std::string outcome_text(const ComparedWay& way) {
   return "needs " + as_option(way.least);
 }
 
-// A row for each recording: whether it fits, its time with its plan, and its tensors as it was recorded.
+// Returns a row for each recording: whether it fits, the time of a step with its plan, and the peak of its tensors when
+// it was recorded.
 Lines way_lines(const PlanReport& report, const TerminalStyle& style) {
   if (report.ways.empty()) return {};
   Lines lines;

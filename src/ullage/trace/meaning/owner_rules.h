@@ -25,12 +25,12 @@ struct OwnerRule {
   std::string_view file;      // a part of the path, with forward slashes; empty: any
   std::string_view function;  // '*' at either end, and one between, stands for anything; empty: any
   Phase phase = Phase::Unknown;
-  std::optional<Category> category;  // applies only if the stack has this rule's phase, unless that is Unknown
+  std::optional<Category> category;  // applies if `phase` is Unknown or the stack's phase
   std::string_view name;             // of the owner, if it says more than the person's own frame would
 };
 
-// The first row that has a category and matches a frame of the stack gives the category. PhaseVote in owners.cpp
-// decides between the phases of the matching rows.
+// PhaseVote in owners.cpp decides between the phases of the rows that match a frame of the stack. Then the first of
+// these rows whose category applies gives the category.
 std::span<const OwnerRule> owner_rules();
 
 // Whether it is a Python frame rather than a C++ frame.

@@ -10,7 +10,8 @@
 namespace ullage::trace {
 namespace {
 
-// No machine has this much, so more than this shows a damaged file. Sums below it stay below 2^64.
+// No machine has this much, so a larger sum shows that the file is damaged. Admitted sizes add up to at most this, so
+// no sum of them overflows.
 constexpr Bytes kMostInFile{1ull << 62};
 
 std::string text(Address address) {
@@ -25,7 +26,7 @@ std::string text(Address address) {
   return {digits.rbegin(), digits.rend()};
 }
 
-// Admits sizes from a file while their sum is at most kMostInFile. A size above that counts as zero.
+// Admits sizes from a file while their sum is at most kMostInFile. A size that would exceed it counts as zero.
 class Admission final {
  public:
   explicit Admission(Inconsistencies& wrong) : wrong_(wrong) {}

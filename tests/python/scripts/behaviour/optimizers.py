@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way an optimizer can step (foreach, fused, one by one), copied, saved, loaded and continued half way."""
+"""Trains with every way an optimizer can step: foreach, fused and one by one. Half way, saves the model and the
+optimizer, loads both into new ones, and goes on."""
 import argparse
 import copy
 import io
