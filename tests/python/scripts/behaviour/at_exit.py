@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of the interpreter: tensors in globals, in atexit, in finalizers, in a thread that outlives main."""
+"""Ends the interpreter while tensors are still held by globals, an atexit function, finalizers and a thread that
+outlives main."""
 import argparse
 import atexit
 import concurrent.futures

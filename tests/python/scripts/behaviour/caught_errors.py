@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors, caught and kept: their tracebacks hold the tensors of dead frames; so do cycles that only gc frees."""
+"""Catches errors and keeps them. Their tracebacks hold the tensors of dead frames. So do cycles that only gc frees."""
 import argparse
 import gc
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script that uses saved tensors in its own ways: hooks of its own, save_on_cpu, both kinds of checkpoint, its own
+"""Uses saved tensors in ways of its own: its own hooks, save_on_cpu, both kinds of checkpoint, and its own autograd
 Function."""
 import argparse
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes beside the training: fork, spawn, forkserver and a subprocess; tensors in shared memory; queues; a pool."""
+"""Starts processes beside the training: by fork, spawn, forkserver and subprocess, and in a pool. Shares tensors with
+them by shared memory and a queue."""
 import argparse
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases: training, evaluation without gradients and in inference mode between epochs, a short last batch, early
-stopping."""
+"""Evaluates between epochs of training, without gradients and in inference mode. The last batch is short, and the best
+state is kept."""
 import argparse
 import copy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script with a bug in its third step: its traceback and its exit code are what the user must see."""
+"""Fails in its third step: by an error, an exit, an abort or an interrupt. Its traceback and exit code must be seen."""
 import argparse
 import os
 import signal

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.func: gradients of each sample, forward mode, Hessians; backward through backward; a graph walked twice."""
+"""Uses torch.func: gradients of each sample, forward mode, Hessians. Runs backward through backward, and walks a graph
+twice."""
 import argparse
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training that Ctrl-C ends in good order: the state is saved, and a second one is not waited for."""
+"""Trains until Ctrl-C, here in the middle of a backward pass. Then saves the state and goes on to a last evaluation."""
 import argparse
 import os
 import signal

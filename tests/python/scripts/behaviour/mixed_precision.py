@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GradScaler with a bad batch whose step is skipped, autocast nested and switched off inside, accumulation, half and
-double."""
+"""Trains with a GradScaler that skips a bad batch, with autocast nested and switched off inside, and with accumulation.
+Then runs a block in bfloat16 and in float64."""
 import argparse
 
 import torch

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script with layers between it and its ops: dispatch modes, FLOP counters, fake tensors, subclasses, compiled
-regions."""
+"""Puts layers between itself and its ops: dispatch modes, FLOP counters, fake tensors, tensor subclasses, compiled
+regions and traced ones."""
 import argparse
 import collections
 

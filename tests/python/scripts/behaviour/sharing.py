@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes with more than one owner: numpy, DLPack, buffers, files mapped into memory, storages, pickles."""
+"""Shares bytes between several owners: numpy, DLPack, buffers, files mapped into memory, storages, pickles."""
 import argparse
 import copy
 import io
