@@ -53,8 +53,9 @@ def run(memory: int | str, *, spill: str | os.PathLike[str] | None = None,
     record: the file to record the program in, for `ullage explain`, `ullage plan` and ullage.explain().
 
     Tensors made before this call stay where they are: they count, but cannot be evicted. Only this process is kept
-    within the budget; processes that it starts count only if they are forks. A second call changes the budget (spill
-    and record stay those of the first). In a process of `ullage run` that budget stays in force, and a warning says so.
+    within the budget; processes that it starts count only if they are forks. A second call changes the bytes alone;
+    spill and record stay those of the first. In a process of `ullage run` that budget stays in force, and a warning
+    says so.
 
     Raises ValueError if the budget cannot be met; the message says what would suffice. Raises RuntimeError if Ullage
     was not built against this torch, and FileNotFoundError if Ullage's libraries are not installed.

@@ -22,8 +22,10 @@ struct PlanOptions {
   std::optional<std::string> memory;  // for the whole process; none: only the curve is wanted
   std::optional<std::string> levers;  // "recompute,spill"; none: all
   std::optional<std::size_t> step;    // counted from 1; none: a typical one
-  std::optional<std::string> rate;    // bytes per second to and from the disk; none: measured
-  std::optional<std::size_t> top;     // how many sites to name; none: 10
+  // Bytes per second to and from the disk; none: measured. For a trace made on a card: to and from locked memory; none:
+  // 12 GB/s.
+  std::optional<std::string> rate;
+  std::optional<std::size_t> top;  // how many sites to name; none: 10
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> effort;  // millions of simulated ops; none: the default of plan::Ask
   bool curve = false;

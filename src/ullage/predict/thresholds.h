@@ -68,13 +68,14 @@ struct Crossing {
   std::size_t count = 0;             // index of the count among counts_of() the op
 };
 
-// Returns at most one crossing for each op; empty if all takes are on the target's side. `target` is at() of the
-// sequence.
+// Returns at most one crossing for each op; empty if all takes are on the target's side. `target` is the take that at()
+// (sequence.h) or evaluate_take() (evaluation.h) computed.
 std::vector<Crossing> crossings(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
 
 // Returns values of the knobs to record instead: as many as now, on the target's side of every crossing, and as small
-// as possible. They keep the least step of the present values and the target's remainder by that step, because strides
-// halve a side several times. Nothing if there are no such values below the target, or they are the present ones.
+// as possible. The new values are one step apart, the least step between the present ones. Divided by that step, they
+// leave the target's remainder, because layers with strides halve a side several times. Nothing if there are no such
+// values below the target, or they are the present ones.
 std::optional<Grid> other_sizes(const trace::TraceFile& file, const Sequence& sequence,
                                 std::span<const Crossing> crossings, const std::vector<Knob>& target);
 

@@ -19,9 +19,9 @@ Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning,
                      const StandsOn& on = {});
 
 // Returns the most frequent step. Leaves out the first step and groups the other whole steps: steps with equal keys in
-// equal order form a group. Takes the last step of the largest group; if groups are equally large, of the one that ends
-// last. The step's length and the time of each op are the least in the group. BadArgument: no step qualifies. BadFile:
-// as for build_step().
+// equal order form a group. Returns the last step of the largest group. If several groups are the largest, that is the
+// group whose last step is the latest. The step's length and the time of each op are the least in the group.
+// BadArgument: no step qualifies. BadFile: as for build_step().
 Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on = {});
 
 }  // namespace ullage::plan

@@ -13,9 +13,9 @@
 
 namespace ullage::runtime {
 
-// Returns a number for the thread whose work runs here. Backward of a card's tensors runs on threads of the autograd
-// engine, but counts as work of the thread that waits for it. The runtime assumes that this is the program's thread
-// that ran the last op before the pass. `in_op`: an op runs here now.
+// Returns a number for the thread of the program whose work runs here. Backward of a card's tensors runs on threads of
+// the autograd engine, but counts as work of the program's thread that waits for it. The runtime cannot see which one
+// waits. It assumes the one that last called this with `in_op`, which says that an op runs here now.
 std::uint32_t thread_of_work(bool in_op);
 
 // Does a backward pass run on this thread?

@@ -2,7 +2,8 @@
 #pragma once
 
 // Finds the calls of a program's optimizers from the parameters that ops write. A call is a run of such updates (u)
-// with no backward pass in between. Calls that write mostly the same parameters belong to one optimizer.
+// with no backward pass in between. It ends earlier if another op follows once the run equals the newest call of an
+// optimizer. Calls that write mostly the same parameters belong to one optimizer.
 //
 //   ops     fwd bwd  u u u  fwd fwd bwd  u u  ...        D and G write other parameters: two optimizers
 //                   [ D   )             [ G )            the step ends after G: the rarer or, if equal, the later one
@@ -18,7 +19,8 @@ namespace ullage::trace {
 
 class OptimizerCalls final {
  public:
-  // Calls after which it no longer waits for an optimizer's second call or a parameter's update.
+  // After so many calls of any optimizers, this class no longer waits for an optimizer's second call or for the update
+  // of a parameter that was used.
   static constexpr std::uint64_t kPatience = 12;
 
   // Remembers at most `most_kept` calls for ends(), but counts all.
@@ -27,8 +29,9 @@ class OptimizerCalls final {
   // Call one of the next three for each op, in the order of their begins. `token` is equal for ops of the same name; it
   // goes into the hashes by which calls and steps are compared.
   //
-  // An op outside backward writes a parameter. `op` is the op's ordinal; a list op calls this once per parameter.
-  // Before the first backward pass, or if autograd never followed the parameter, this acts like other().
+  // An op outside backward writes a parameter. `op` is the op's ordinal; a list op calls this once per parameter. The
+  // write is no update, and acts like other(), before the first backward pass. The same holds if autograd never
+  // recorded an op that used the parameter.
   void update(std::uint64_t op, std::uint64_t token, StorageId parameter);
   void backward(std::uint64_t token);  // an op of the backward pass: ends the run of updates
   void other();                        // any other op
