@@ -47,8 +47,8 @@ Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state, boo
 // Returns the peak of plain execution.
 Bytes plain_peak_of(const Step& step);
 
-// Makes a chain of `n` layers, each of `bytes` and a second, forward and backward. The backward op of a layer reads the
-// layer's input, its result, and a gradient of one byte.
+// Makes a chain of `n` layers, each of `bytes` and a second, forward and backward. The first layer's input is one byte
+// that lives from step to step. The backward op of a layer reads the layer's input and its result, and makes nothing.
 Step chain_step(std::size_t n, Bytes bytes);
 
 }  // namespace ullage::plan::test
