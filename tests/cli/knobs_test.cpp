@@ -34,6 +34,12 @@ TEST(Knobs, ATargetBelowTheSizesThatUllageWouldChooseIsRunItself) {
   EXPECT_TRUE(knobs->below);
 }
 
+TEST(Knobs, ATargetBelowStatedSizesIsRefusedBesideOneBelowChosenSizes) {
+  EXPECT_EQ(error_of({"batch", "size=64,96,128"}, {"batch=1", "size=32"}),
+            "--at: size 32 is below 64, the smallest size of --vary: smaller sizes are not predicted from larger ones; "
+            "run it, or vary smaller sizes");
+}
+
 TEST(Knobs, ATargetAmongTheSizesIsOne) { EXPECT_EQ(error_of({"batch=2,3,4"}, {"batch=2"}), ""); }
 
 TEST(Knobs, SaysWhatIsWrongWithBothFiguresAndWhatToDo) {

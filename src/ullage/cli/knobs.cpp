@@ -131,8 +131,9 @@ Result<Knobs> read_knobs(const std::vector<std::string>& vary, const std::vector
     if (target == nullptr) {
       return wrong(fmt::format("the size to predict is missing: add --at {}=SIZE", axis.name), "--vary");
     }
-    if (!choose(axis, target->value)) knobs.below = true;
-    if (target->value < axis.values.front() && !knobs.below) {
+    const bool below = !choose(axis, target->value);
+    knobs.below |= below;
+    if (target->value < axis.values.front() && !below) {
       return wrong(fmt::format("{} {} is below {}, the smallest size of --vary: smaller sizes are not predicted from "
                                "larger ones; run it, or vary smaller sizes",
                                axis.name, target->value, axis.values.front()),
