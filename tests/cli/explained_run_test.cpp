@@ -136,7 +136,7 @@ TEST_F(ExplainedRun, CopiesMoreThanItKeeps) {
   EXPECT_LE(fs::file_size(kept().front()), 17u << 20);
 }
 
-// What is left behind ends only when `ullage` has, and its output still arrives.
+// A process that the command left behind ends only after `ullage` has ended. Its output still arrives.
 TEST_F(ExplainedRun, DoesNotWaitForAProcessThatIsLeftBehind) {
   const std::string gone = folder_.file("gone");
   const std::string left = "(while [ ! -e " + gone + " ]; do sleep 0.02; done; echo late) & echo early";

@@ -73,7 +73,7 @@ TEST(StandIns, LookIntoOtherPackages) {
                 "\x7f"
                 "ELF");
   write_content(folder / "package/no_library.source", "x");
-  // It has its own version number, and it needs a library that torch does not need.
+  // user.so calls a function of libcublas.so.13, a library that torch does not need.
   write_content(folder / "package/user.so",
                 write_stub_library({"user.so", {"libcublas.so.13"}, {}, {}, "cublasCreate_v2"}));
   const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "package"}});

@@ -16,7 +16,8 @@ constexpr const char* kUnderRuntime = "runtime after torch\nprogram\nmain\n";
 
 std::string fake(const std::string& name) { return std::string(ULLAGE_FAKES) + "/" + name; }
 
-// Runs the command with the preload library of `folder` and a ledger in the environment, as `ullage run` does.
+// Runs the command with the preload library of `folder`, and with the variable that names the ledger in a run. There is
+// no ledger: the runtime that is made for these tests opens none.
 Finished run(const Words& words, const std::string& folder = "lib") {
   return Process(words, {{"LD_PRELOAD", fake(folder) + "/libullage_preload.so"}, {"ULLAGE_LEDGER", "100:1"}}).finish();
 }

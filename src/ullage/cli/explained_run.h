@@ -10,8 +10,8 @@
 namespace ullage::cli {
 
 // Writes the answer to `err`, or where `options.out` says; stdout is the command's. Returns the command's own exit
-// code, 128 + n for signal n. Returns 1 if it succeeded but an answer could not be written, and WrongUse, 126 or 127 if
-// it was not started.
+// code, 128 + n for signal n. Returns 1 if the command succeeded but an answer could not be written. Returns WrongUse,
+// 126 or 127 if the command was not started, or 1 if files that Ullage needs for the run could not be made.
 int run_explained(const ExplainOptions& options, Streams streams);
 
 }  // namespace ullage::cli

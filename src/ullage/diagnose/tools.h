@@ -73,8 +73,10 @@ struct Speaker {
   std::string seen;  // what showed it: "\"vllm\" in the traceback"; empty for None
 };
 
-// Looks for words in the message, then in its traceback, then in the lines before and after it. If none of them names a
-// tool, the wording itself decides: only PyTorch says "CUDA out of memory. Tried to allocate".
+// Looks for words in the message, then in its traceback, then in the lines before and after it. The first tool that is
+// named counts. If that is a library (llama.cpp) and a later text names a program built on it (Ollama), the program
+// counts. If no text names a tool, the wording itself decides: only PyTorch says "CUDA out of memory. Tried to
+// allocate".
 Speaker speaker_of(const trace::OutOfMemory& message);
 // PyTorch made the recording; a tool that runs PyTorch is known by the files in its stacks.
 Speaker speaker_of(const trace::Stacks& stacks);
@@ -82,8 +84,9 @@ Speaker speaker_of(const trace::Stacks& stacks);
 // Returns the fact for a diagnosis; none for Tool::None.
 std::optional<Spoken> spoken(const Speaker& speaker);
 
-// Returns false for a PyTorch training script and for what runs one (DeepSpeed, Ray, a scheduler, a container, a
-// notebook), true for any other tool.
+// Returns whether the person has a program with settings rather than a training script to change: a server, a UI,
+// another framework. False for PyTorch, for what trains with it or runs a script (DeepSpeed, Ray, a scheduler, a
+// container, a notebook), and for Python, Triton, NCCL, the kernel and Ullage.
 bool serves(Tool tool);
 
 // Returns whether a program of this kind runs PyTorch, so that its files stand in PyTorch's stacks.

@@ -16,18 +16,18 @@ namespace ullage::predict {
 inline constexpr Bytes kNoBound{1ull << 50};
 
 struct Lift {
-  EventId at;  // the event of the op with the most live bytes
+  EventId at;  // where the op has the most live bytes
   OpId op;
   Bytes live;   // there, without the slack
   Bytes bytes;  // of the slack
 };
 
-// Returns the op that reaches the most live bytes with its slack; nothing if no op has any. `live` is
-// indexed by EventId.
+// Returns the op whose live bytes and slack add up to the most; nothing if no op has slack. `live` is indexed by
+// EventId.
 std::optional<Lift> highest(const trace::Take& take, const std::vector<Bytes>& live, std::span<const Slack> slack);
 
-// Returns the trace with the slack of each op as a storage from its op's begin to its end. Use it for run_pool() alone:
-// event numbers are shifted, and ops are left out.
+// Returns the trace with the slack of each op as a storage from its op's begin to its end. Slack without a bound
+// (kNoBound) is left out. Use the result for run_pool() alone: event numbers are shifted, and ops are left out.
 trace::Trace with_slack(const trace::Take& take, std::span<const Slack> slack);
 
 }  // namespace ullage::predict

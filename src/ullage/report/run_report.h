@@ -160,7 +160,7 @@ RunReport summarize(const store::LedgerPage& page, const ProcessEnd& end);
 // Writes one JSON object and a line end.
 void write_json(const RunReport& report, std::ostream& out);
 
-// Writes at most six lines, each starting with "ullage: ".
+// Writes at most six lines, and one more for the findings of a dry run, each starting with "ullage: ".
 void write_summary(const RunReport& report, std::ostream& out);
 
 }  // namespace ullage::report

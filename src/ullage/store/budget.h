@@ -16,7 +16,8 @@
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
 // free too.
 //
-// Later the reserve follows what is measured: from the third step on it is the most that was outside in such a step.
+// Later the reserve follows what is measured. After the third step it is the most that was outside in that step, and
+// each later step can only raise it.
 // Before a request is refused, the unused part of the reserve is lent to the pool. If the outside grows after that, the
 // pool gives bytes back.
 
@@ -99,7 +100,7 @@ class Budget final : public Limit {
   void discharge(Bytes bytes);
   // Begins or ends a stretch in which charged bytes do not count for the least budget, because they would be given up
   // before a request is refused. These are bytes for planning, and for code that runs only as the process ends. In a
-  // stretch the least budget counts at most the bytes that were outside the pool before it.
+  // stretch the least budget counts at most what the pool could not have just before the stretch.
   void leave_out_of_least(bool begins);
 
   Bytes stated() const { return Bytes{stated_.load()}; }
@@ -114,10 +115,11 @@ class Budget final : public Limit {
   Bytes beside(Bytes pool_resident);
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
-  // Returns the bytes that the pool could not have had if a request had been refused now. They are the outside, its
-  // charges or a reserve that is not lent, the margin, and the bytes that other processes hold. Bytes that other
-  // processes are only expected to take are left out, because a refusal waits until they are taken. On a card, charged
-  // bytes that do not stand outside are left out too: they are given back before a refusal.
+  // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
+  // parts: the larger of what is outside and what is kept for it, the margin, and what other processes hold. Charges
+  // are kept, and so is a reserve that is not lent. Bytes that other processes are only expected to take do not count,
+  // because a request is refused only after they were taken. On a card, charged bytes that do not stand outside do not
+  // count either: they are given back before a refusal.
   Bytes needed_beside(Bytes outside, Bytes others) const;
   // needed_beside() for a time in which nobody has asked for the limit since note_least(). Present charges count even
   // then, and so does what a card's libraries need.
@@ -141,7 +143,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> steps_{0};
   std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
   std::atomic<std::uint64_t> needed_lately_{0};    // the highest needed_beside() since note_least()
-  // Needed_lately_ at the last note_least() that no leave_out_of_least() covers.
+  // The value of needed_lately_ at the last note_least() outside a stretch of leave_out_of_least().
   std::atomic<std::uint64_t> beside_last_{0};
   std::atomic<std::uint64_t> least_;
   std::atomic<bool> left_out_{false};

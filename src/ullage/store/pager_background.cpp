@@ -17,8 +17,8 @@ constexpr std::chrono::milliseconds kWhileIdle{50};
 constexpr Seconds kDue{0.5};
 constexpr std::uint64_t kLeastAhead = 32;       // ops; storages needed sooner are not written ahead
 constexpr std::uint64_t kStillEvicting = 8192;  // ops since the last eviction; after more, nothing is written ahead
-// Writes ahead until free room and the clean storages that are needed last together make up the limit divided by this,
-// but at most kMostReady.
+// Bytes are ready if they can be had without a write: free room, and clean storages among those that are needed last.
+// Storages are written ahead until the ready bytes are the pool's limit divided by kReadyShare, but at most kMostReady.
 constexpr std::uint64_t kReadyShare = 3;
 constexpr Bytes kMostReady = 512_MiB;
 

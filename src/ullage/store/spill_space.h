@@ -74,8 +74,8 @@ class SpillSpace final {
   void give(const SpillSlot& slot, const std::vector<std::uint64_t>& running_forks);
   // Makes gaps of the held slots that none of the running forks can read.
   void release(const std::vector<std::uint64_t>& running_forks);
-  // Names a fork that happens now. The name is above the serials of slots taken before, and below the times at which
-  // slots are given back later.
+  // Returns a number for a fork that happens now. One clock counts forks, slots taken and slots given back. So a slot
+  // was in use at the fork if its serial is lower and it is given back at a higher number.
   std::uint64_t fork_time() { return ++clock_; }
 
   Bytes most() const { return most_; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file without a name on a disk, so that no file is left however the process ends. Its errors say in words what went
-// wrong. Transfers bypass the page cache if the file system allows it, because cached copies would take the very memory
+// A file without a name on a disk, so that no bytes are left however the process ends. If the file system has no such
+// files, the file gets a name that is removed before the first byte is written. Errors say in words what went wrong.
+// Transfers bypass the page cache if the file system allows it, because cached copies would take the very memory
 // that spilling is to free.
 
 #include "ullage/base/result.h"

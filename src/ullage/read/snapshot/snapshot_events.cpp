@@ -31,7 +31,9 @@ enum Action {
   kSnapshot
 };
 
-constexpr std::size_t kKindsLeftOut = 16;  // counted by name; what is left out after these counts as "other"
+// How many kinds of unknown events are counted by name. Once so many were met, every further unknown event counts as
+// "other", even if its kind was met before.
+constexpr std::size_t kKindsLeftOut = 16;
 
 decltype(trace::RecordedEvent::what) at_address(Action action, Address address, Bytes bytes, trace::StreamId stream) {
   switch (action) {

@@ -31,10 +31,11 @@ class Watch final {
     std::chrono::milliseconds between_looks{8};  // see BudgetedDevice::between_looks()
     bool outside_follows_steps = true;           // each step updates the reserve for the outside; not on a card
   };
-  // All must live for ever.
+  // The pager, the budget and all that the settings refer to must never be destroyed.
   Watch(store::Pager& pager, store::Budget& budget, Settings settings);
 
-  // Starts the thread, by start_thread(): a program's signal handlers run where they ran before.
+  // Starts the thread, by start_thread(). It gets no signals but those of faults, so a program's signal handlers run in
+  // the program's threads, as before.
   void start();
 
   // One look now: trims the pool and updates the ledger. Only some looks read the peak; `final_look` always does.

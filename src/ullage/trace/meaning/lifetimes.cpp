@@ -105,9 +105,9 @@ class Lifetimes final {
     }
   }
 
-  // If the optimizer replaced three blocks for each gradient, and no other block can be the gradient's parameter, one
-  // of the three is the parameter. It is the block whose new value is made last, because the two moments decide that
-  // value.
+  // Suppose that the optimizer replaced three blocks for each gradient, and that no other block can be the gradient's
+  // parameter. Then the three are two moments and the parameter. The parameter is the block that is replaced last,
+  // because its new value is computed from the new moments.
   void find_replaced_parameters() {
     Crowds gradients = crowds(Category::Gradients);
     Crowds known = crowds(Category::Parameters);
@@ -151,7 +151,8 @@ class Lifetimes final {
     return true;
   }
 
-  // Finds parameters from before by size: each gradient has a parameter of its size, and so has optimizer state.
+  // Finds parameters from before by size: each gradient has a parameter of its size, and so has optimizer state. If
+  // the optimizer's call frees a block from before that has the size of a gradient, that block is a gradient itself.
   void find_parameters() {
     Crowds gradients = crowds(Category::Gradients);
     Crowds states = crowds(Category::OptimizerState);
@@ -188,7 +189,7 @@ class Lifetimes final {
 
   // Autocast copies each fp32 weight once and keeps the copy to its end, or until the backward pass if the graph holds
   // it. So at most one copy of a parameter is live, of half its size. Other arguments are cast at the same place, but
-  // not kept. Nothing else shows that a block from before the recording is a parameter if no gradient was made.
+  // not kept. If no gradient was made, only such a copy shows that a block from before the recording is a parameter.
   void find_weight_copies() {
     if (std::ranges::none_of(meanings_,
                              [](const StackMeaning& one) { return one.autocast_cast || one.autocast_exit; })) {

@@ -3,7 +3,8 @@
 
 // A short name for a stack: the innermost frame of the person's own code, "model.py:42 forward". If that calls a model
 // of a package, the innermost forward of this model comes first: "modeling_bert.py:430 forward (train.py:63 main)".
-// Without a frame of the person's own: the node of the backward pass, else the op, else the frame of a library.
+// Without a frame of the person's own: the node of the backward pass, else the outermost op, else the innermost frame
+// of a library.
 
 #include "ullage/trace/recording/stacks.h"
 

@@ -44,7 +44,7 @@ struct OpDetail {
   bool grad_mode = false;    // autograd was recording operations
   bool failed = false;       // it threw
   bool sliced = false;       // it is one slice of a list op that Ullage cut to fit the budget
-  OutsideReads outside;      // all false too if it was still running at the end
+  OutsideReads outside;      // not known if it was still running at the end: all false
   std::string node;          // "ConvolutionBackward0": the graph node that ran it; empty outside backward
   std::string layer;         // "netG.main.6" if the program named its parameters, else empty
   std::string line;          // "train.py:57": the line of the program that called it; empty if unknown
