@@ -34,8 +34,8 @@ struct NetworkShape {
 // 256 and 64 features.
 std::vector<std::int64_t> channels(std::int64_t image_size, std::int64_t features, std::int64_t max_channels);
 
-// Under autocast the layers run in the short type, and the last function (Tanh, Sigmoid) in float32. In bfloat16 a
-// probability near 1 would round to 1, and the logarithm of 1 minus it would not exist.
+// Both networks run their layers in the short type under autocast, and the last function (Tanh, Sigmoid) in float32. In
+// bfloat16 a probability near 1 would round to 1, and the logarithm of 1 minus it would not exist.
 
 // Maps noise (batch, nz, 1, 1) to pictures (batch, 3, side, side) from -1 to 1.
 class GeneratorImpl final : public torch::nn::Module {

@@ -64,8 +64,9 @@ struct Facts {
   std::optional<Seconds> step;     // a step's time by the card's rates, if the order asked for it
 };
 
-// Reads what the Python processes of one run wrote into `folder`. If several wrote, the one with an optimizer or a
-// network counts. Files that are damaged are left out, because a process may have been killed while it wrote.
+// Reads what the Python processes of one run wrote into `folder`. If several wrote, the one that trains counts: casts
+// decide first, then an optimizer, then a network. Files that are damaged are left out, because a process may have been
+// killed while it wrote.
 Facts read_facts(const std::filesystem::path& folder);
 
 }  // namespace ullage::advise

@@ -38,8 +38,9 @@ std::optional<trace::At> moment_of(const ExplainOptions& options);
 int write_answer(const ExplainOptions& options, const ExplainFiles& files, const Diagnoses& diagnoses,
                  const trace::Input& input, std::ostream& out, int descriptor, std::ostream& err);
 
-// Writes the page and the converted file if they were asked for. `before` is called before anything is written to
-// `err`, with the stage that begins, or with "" when a line follows. Returns the exit code.
+// Writes the page and the converted file if they were asked for. Calls `before` with the name of each stage when it
+// begins, and with "" before each line that goes to `err`, so that a progress line can be cleared. Returns the exit
+// code.
 int write_beside(const ExplainOptions& options, const ExplainFiles& files, const Diagnoses& diagnoses,
                  const trace::Input& input, const std::function<void(const std::string&)>& before, std::ostream& err);
 

@@ -28,7 +28,7 @@ struct Replay {
   unsigned device = 0;
   bool complete = false;            // the state before the first event is known: empty, or reconstructed
   bool reconstructed = false;       // there were segments before the first event, worked out from those at the end
-  std::uint64_t events = 0;         // that agree, up to the first difference
+  std::uint64_t events = 0;         // how many agree before the first difference
   std::uint64_t segments_real = 0;  // taken during the whole recording, each map of pages included
   std::uint64_t segments_model = 0;
   Bytes reserved_peak_real, reserved_peak_model;
@@ -42,9 +42,9 @@ struct Replay {
 // program set by a call is in no file.
 CachingSettings settings_of(const trace::Recording& recording);
 
-// Replays with the recorded settings. Tries the rules for ties until one agrees with the whole recording, unless the
-// file's layout shows a torch that has only one. No snapshot has the device's size; here it only decides how many
-// addresses an expandable segment reserves.
+// Replays with the recorded settings. Tries the rules for ties until one agrees with the whole recording. If the file's
+// layout shows a version of torch that has only one rule, tries that one alone. No snapshot has the device's size; here
+// it only decides how many addresses an expandable segment reserves.
 Replay replay(const trace::DeviceRecording& recorded, const trace::Recording& all, Bytes device_total = kLargeDevice);
 
 struct WhatIf {

@@ -100,7 +100,7 @@ class Budget final : public Limit {
   void discharge(Bytes bytes);
   // Begins or ends a stretch in which charged bytes do not count for the least budget, because they would be given up
   // before a request is refused. These are bytes for planning, and for code that runs only as the process ends. In a
-  // stretch the least budget counts at most what the pool could not have just before the stretch.
+  // stretch the least budget counts at most what the pool could not have at the last note_least() before it.
   void leave_out_of_least(bool begins);
 
   Bytes stated() const { return Bytes{stated_.load()}; }

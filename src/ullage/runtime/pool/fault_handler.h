@@ -21,8 +21,9 @@ namespace ullage::runtime {
 // brought back; it must not return. The pager and what `give_up` refers to must live for ever.
 void install_fault_handler(store::Pager& pager, std::function<void(const store::Pager::FaultAnswer&)> give_up);
 
-// For a system call that failed with EFAULT, because a system call on bytes that are away raises no signal. Brings the
-// storages of its buffers back and pins them, so that they stay for the next try; `written`: the call writes to them.
+// Call this after a system call failed with EFAULT: if its buffers are moved out, the call fails and no signal is
+// raised. Brings the storages of the buffers back and pins them, so that they stay for the next try. `written`: the
+// call writes to them.
 // True: the call may be tried again, and let_buffers_go() must follow on this thread.
 bool hold_buffers(const iovec* buffers, std::size_t count, bool written);
 void let_buffers_go();

@@ -41,9 +41,10 @@ class Watch final {
   // One look now: trims the pool and updates the ledger. Only some looks read the peak; `final_look` always does.
   void look(bool final_look);
 
-  // A step of the program ended. Notes its time, and warns if the outside grows so fast that few steps are left.
+  // Call this when a step of the program ended. Notes its time, lets the reserve follow it (Budget::end_step()), and
+  // warns if the outside grows so fast that few steps are left.
   void mark_step();
-  // The same if it is uncertain where steps end: notes the time only.
+  // As mark_step(), but without the warning: for steps whose ends are not certain.
   void count_step();
 
   // This thread of the program is about to touch `bytes` outside the pool, faster than looks come. Has the watch's
