@@ -211,6 +211,22 @@ TEST_F(PagerTest, ThreadsThatNeedMoreAtOnceThanThereIsAreToldSo) {
   EXPECT_TRUE(told);
 }
 
+// A compiled kernel works on two tensors in turn, and something else than the faults takes each away again.
+TEST_F(PagerTest, FaultsThatGainNothingAreToldWhoeverEvicts) {
+  open(8_MiB);
+  const Address from = make(6_MiB, 1), to = make(6_MiB, 2);
+  int faults = 0;
+  Pager::FaultAnswer answer{Pager::Fault::Healed, {}, {}};
+  for (; faults < 1000 && answer.what == Pager::Fault::Healed; ++faults) {
+    answer = pager_->on_fault(faults % 2 == 0 ? from : to);
+    pager_->planned().spill(faults % 2 == 0 ? from : to);
+  }
+  EXPECT_LT(faults, 1000);
+  EXPECT_GT(faults, 64);
+  EXPECT_EQ(answer.what, Pager::Fault::Failed);
+  EXPECT_GE(answer.at_once, 12_MiB);
+}
+
 TEST_F(PagerTest, EveryFailingWriteLosesNothing) {
   for (int failing = 0; failing < 12; ++failing) {
     open(8_MiB);

@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kPressurePercent = 70;
 // After more faults in a row at one address that is resident and writable, the fault is the program's own error.
 constexpr int kMostSpurious = 64;
-// Evictions in a row of storages that a fault has just brought back. If there are more, the room is too small for the
-// program to make progress.
+// Faults in a row, with no op or allocation between them, at storages that one of the last kLastFaults had brought
+// back. If there are more, the room is too small for the program to make progress.
 constexpr int kMostFruitless = 64;
 // If room is lacking at a fault, the storages that this many last faults brought back count as needed together.
 constexpr std::uint64_t kLastFaults = 16;
@@ -256,6 +256,8 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
     return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}, {}};
   }
   if (!settings_.heal_faults) return {Fault::Failed, "a tensor that was moved out was accessed outside of any op", {}};
+  // It counts what faults bring back, not what they evict: the room often comes from a storage that was read ahead.
+  fruitless_ = storage.healed_lately(counts_.faults, kLastFaults) ? fruitless_ + 1 : 0;
   ++counts_.faults;
   const Waiting waiting(*this);
   const StorageId id = storage.id;

@@ -101,12 +101,14 @@ bool PagerCore::bring_back_due(Lock& lock) {
   return true;
 }
 
-// Makes room for `wanted` by evicting clean storages that are needed later. False: there are not enough of them.
+// Makes room for `wanted` by evicting clean storages that are needed later. Spares those that a fault has just brought
+// back: the code that faulted has not used them yet. False: there are not enough of them.
 bool PagerCore::make_clean_room(const Pageable& wanted) {
   const std::uint64_t own = distance(wanted, history_);
   while (store_.room() < wanted.span) {
     const auto victim = farthest(For::New, /*clean_only=*/true);
-    if (victim == storages_.end() || victim->second.writing || distance(victim->second, history_) <= own) return false;
+    if (victim == storages_.end() || victim->second.writing || just_healed(victim->second)) return false;
+    if (distance(victim->second, history_) <= own) return false;
     evicted_at_ = history_.now();
     take_pages(victim->first, victim->second);
   }

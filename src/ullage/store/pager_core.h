@@ -144,6 +144,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Result<SpillSlot> take_slot(Bytes span, For whom);
   Result<SpillSlot> take_from_file(Bytes span);
   void give_up_reserve();
+  bool just_healed(const Pageable& storage) const;
   Pageables::iterator farthest(For whom, bool clean_only);
   void make_writable(Address at, Pageable& storage);
   void take_pages(Address at, Pageable& storage);
@@ -190,7 +191,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::size_t staged_ = 0;      // storages with Pageable::staged
   int captures_ = 0;            // in progress
   int starving_ = 0;            // threads that wait for a move to end, because nothing else can be evicted
-  int fruitless_ = 0;           // evictions in a row, for faults, of storages that a fault had just brought back
+  int fruitless_ = 0;           // faults in a row at storages that one of the last faults had brought back
   LastTries fruitless_tries_;   // the last tries for the fault at which fruitless_ passed its limit
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;

@@ -108,6 +108,10 @@ bool PagerCore::somebody_gives_way(Lock& lock) {
   return gave_way;
 }
 
+bool PagerCore::just_healed(const Pageable& storage) const {
+  return storage.healed_lately(counts_.faults, kKeptAfterFault);
+}
+
 // Finds the resident storage to evict first: among those of the highest rank, the one that is needed last.
 Pageables::iterator PagerCore::farthest(For whom, bool clean_only) {
   auto best = storages_.end();
@@ -117,17 +121,13 @@ Pageables::iterator PagerCore::farthest(For whom, bool clean_only) {
     if (storage.where != Where::Resident || (clean_only && !storage.clean())) continue;
     const bool pinned = storage.pins > 0;
     if (pinned && whom != For::Fault) continue;
-    const bool just_healed = storage.healed_lately(counts_.faults, kKeptAfterFault);
     const int rank = pinned ? kPinned : kFree;
-    const std::pair<int, std::uint64_t> key{just_healed ? kJustHealed : rank, distance(storage, history_)};
+    const std::pair<int, std::uint64_t> key{just_healed(storage) ? kJustHealed : rank, distance(storage, history_)};
     if (best == storages_.end() || key > best_key) {
       best = it;
       best_key = key;
     }
   }
-  // Only choices for faults count: the watch has storages evicted all the time. If none was found, that tells nothing
-  // either, because all storages are in transit for other threads.
-  if (whom == For::Fault && best != storages_.end()) fruitless_ = best_key.first == kJustHealed ? fruitless_ + 1 : 0;
   return best;
 }
 
