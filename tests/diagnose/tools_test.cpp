@@ -53,10 +53,12 @@ TEST(Tools, AreKnownInRealTexts) {
 
 TEST(Tools, OfEveryAdviceHaveANameAndEachAdviceItsOwnId) {
   std::set<std::string_view> ids;
-  for (const ToolAdvice& advice : tool_advice()) {
-    EXPECT_TRUE(spoken(Speaker{advice.tool, "a test"})) << advice.id;
-    EXPECT_TRUE(ids.insert(advice.id).second) << advice.id;
-    EXPECT_FALSE(advice.action.empty()) << advice.id;
+  for (const std::span<const ToolAdvice> family : tool_advice()) {
+    for (const ToolAdvice& advice : family) {
+      EXPECT_TRUE(spoken(Speaker{advice.tool, "a test"})) << advice.id;
+      EXPECT_TRUE(ids.insert(advice.id).second) << advice.id;
+      EXPECT_FALSE(advice.action.empty()) << advice.id;
+    }
   }
 }
 

@@ -32,7 +32,7 @@ bool needs_python(std::string_view id) {
   constexpr std::array kIds = {
       "gradient_checkpointing", "half_precision",  "eight_bit_optimizer", "foreach_false", "chunked_loss",
       "half_precision_weights", "drop_checkpoint", "warm_up_compiler",    "bucket_views",  "less_cache",
-      "fused_attention"};
+      "fused_attention",        "load_to_host"};
   return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
 }
 
@@ -60,13 +60,15 @@ void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<R
   std::size_t added = 0;
   // What is for this cause alone comes first, so that general advice does not push it out.
   for (const bool for_this_alone : {true, false}) {
-    for (const ToolAdvice& one : tool_advice()) {
-      if (one.causes[0].empty() == for_this_alone || !evidence.spoken_by(one.tool) || !is_for(one, cause)) continue;
-      if (has(remedies, one.id) || added == kMost) continue;
-      ++added;
-      Remedy remedy = known(std::string(one.action), std::string(one.why));
-      remedy.id = std::string(one.id);
-      remedies.push_back(std::move(remedy));
+    for (const std::span<const ToolAdvice> family : tool_advice()) {
+      for (const ToolAdvice& one : family) {
+        if (one.causes[0].empty() == for_this_alone || !evidence.spoken_by(one.tool) || !is_for(one, cause)) continue;
+        if (has(remedies, one.id) || added == kMost) continue;
+        ++added;
+        Remedy remedy = known(std::string(one.action), std::string(one.why));
+        remedy.id = std::string(one.id);
+        remedies.push_back(std::move(remedy));
+      }
     }
   }
 }

@@ -79,6 +79,7 @@ std::optional<Remedy> raise_limit(const Asked& asked) {
     return known("PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 in the environment, before torch is imported",
                  "lifts the limit; the machine may start to swap or stall");
   }
+  if (evidence.message && !evidence.told_by_pool() && !evidence.told_by(Teller::CudaMallocAsync)) return std::nullopt;
   return Remedy{"", "torch.cuda.set_per_process_memory_fraction(1.0), or find who set it lower in this process",
                 difference(evidence.facts.capacity, evidence.facts.allowed), Basis::Computed,
                 "what the limit holds back"};

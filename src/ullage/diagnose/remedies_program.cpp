@@ -180,7 +180,10 @@ std::optional<Remedy> outputs_to_host(const Asked& asked) {
   if (on_host(evidence))
     return known("reduce predictions batch by batch (metrics, labels), do not keep them to the end");
   const char* action = "keep outputs.detach().cpu(), or reduce them at once";
-  return evidence.history ? computed(action, grown(evidence)) : known(action);
+  if (evidence.history) return computed(action, grown(evidence));
+  return known(std::string(action) +
+               " (transformers: eval_accumulation_steps=10, preprocess_logits_for_metrics that returns "
+               "logits.argmax(-1))");
 }
 
 std::optional<Remedy> eight_bit_optimizer(const Asked& asked) {
@@ -214,16 +217,44 @@ std::optional<Remedy> chunk_loss(const Asked& asked) {
   const char* action =
       "compute head and loss in chunks of the sequence (liger_kernel's fused linear cross entropy, "
       "torchtune's chunked loss)";
+  if (asked.cause.id == "activations") {
+    if (asked.evidence.history) return std::nullopt;
+    return known(action, "where a large vocabulary makes the loss: its gradients come first in the backward pass");
+  }
   if (!asked.evidence.history) return known(action, "and do not cast all logits to fp32 at once");
   return computed(action, saving(*asked.evidence.history, Role::Logits, {7, 8}), "in 8 chunks");
 }
 
 std::optional<Remedy> fused_attention(const Asked& asked) {
+  if (asked.cause.id == "single_request_too_big") {
+    // A request above the whole device is most often a matrix of scores, unless a traceback ends elsewhere.
+    const Evidence& evidence = asked.evidence;
+    const bool open = evidence.message && evidence.message->traceback.empty() && evidence.told_by_pool();
+    if (!open && !evidence.signs.has(Sign::Attention)) return std::nullopt;
+  }
   const char* action =
       "torch.nn.functional.scaled_dot_product_attention(q, k, v) (transformers: attn_implementation=\"sdpa\")";
   const char* why = "never writes the scores out: memory grows with the length, not with its square";
   return computed(action, asked.evidence.history ? saving(*asked.evidence.history, Role::AttentionScores) : Bytes{},
                   why);
+}
+
+std::optional<Remedy> load_to_host(const Asked&) {
+  return known(
+      "torch.load(path, map_location=\"cpu\", mmap=True), then load_state_dict; safetensors: load_file(path, "
+      "device=\"cpu\") or f\"cuda:{torch.cuda.current_device()}\"",
+      "safetensors takes a bare \"cuda\" as device 0 in every rank");
+}
+
+std::optional<Remedy> smaller_replay(const Asked& asked) {
+  const Signs& signs = asked.evidence.signs;
+  if (!asked.evidence.message || (!signs.has(Sign::Environments) && !signs.has(Sign::ReplayBuffer))) {
+    return std::nullopt;
+  }
+  return known(
+      "a smaller replay buffer (buffer_size), or one on the host in a smaller dtype (uint8, float16); fewer parallel "
+      "environments (num_envs)",
+      "the buffer's bytes are its steps x environments x the size of an observation");
 }
 
 std::optional<Remedy> drop_checkpoint(const Asked& asked) {
@@ -283,9 +314,12 @@ constexpr std::array kProgramRemedies = {
     RemedyRule{"foreach_false", {"optimizer_temporaries", "optimizer_state"}, &foreach_off},
     RemedyRule{"eight_bit_optimizer", {"optimizer_state"}, &eight_bit_optimizer},
     RemedyRule{"plain_optimizer", {"optimizer_state"}, &plain_optimizer},
-    RemedyRule{"drop_checkpoint", {"checkpoint_loaded_twice"}, &drop_checkpoint},
-    RemedyRule{"chunked_loss", {"logits"}, &chunk_loss},
-    RemedyRule{"fused_attention", {"attention_matrix"}, &fused_attention},
+    RemedyRule{"load_to_host", {"loaded_to_device"}, &load_to_host},
+    RemedyRule{"drop_checkpoint", {"checkpoint_loaded_twice", "loaded_to_device"}, &drop_checkpoint},
+    RemedyRule{"chunked_loss", {"logits", "activations"}, &chunk_loss},
+    RemedyRule{"fused_attention", {"attention_matrix", "single_request_too_big"}, &fused_attention},
+    RemedyRule{
+        "smaller_replay", {"device_full", "too_big_for_device", "data_on_device", "outside_pool"}, &smaller_replay},
     RemedyRule{"less_cache", {"kv_cache"}, &less_cache},
     RemedyRule{"split_request", {"single_request_too_big", "buffer_limit"}, &split_request},
     RemedyRule{"smaller_batch",

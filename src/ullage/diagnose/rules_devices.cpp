@@ -22,6 +22,20 @@ std::size_t stray_contexts(const std::vector<trace::ProcessUse>& processes) {
       [](const trace::ProcessUse& process) { return process.bytes >= 200_MiB && process.bytes <= 1200_MiB; }));
 }
 
+// Returns the largest group of other processes that hold about the same, each more than a bare context. Ranks that
+// loaded one checkpoint to the same card look like this, and copies of one program.
+std::vector<trace::ProcessUse> equal_processes(std::vector<trace::ProcessUse> processes) {
+  std::erase_if(processes, [](const trace::ProcessUse& process) { return process.bytes <= 1200_MiB; });
+  std::ranges::sort(processes, {}, &trace::ProcessUse::bytes);
+  std::size_t begin = 0, best = 0, count = 0;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    while (processes[i].bytes.count - processes[begin].bytes.count > processes[begin].bytes.count / 50) ++begin;
+    if (i + 1 - begin > count) count = i + 1 - begin, best = begin;
+  }
+  const auto from = processes.begin() + static_cast<std::ptrdiff_t>(best);
+  return {from, from + static_cast<std::ptrdiff_t>(count)};
+}
+
 std::optional<Finding> ranks_on_one_device(const Evidence& evidence) {
   if (!evidence.message) return std::nullopt;
   std::set<unsigned> ranks;
@@ -44,8 +58,15 @@ std::optional<Finding> ranks_on_one_device(const Evidence& evidence) {
         0.3,
         {fmt::format("rank {} failed on device 0 (unless each rank sees one card alone)", *evidence.message->rank)}};
   }
+  if (evidence.facts.device.value_or(0) != 0) return std::nullopt;
+  if (const auto equal = equal_processes(evidence.other_processes); equal.size() >= 2) {
+    return Finding{0.45,
+                   {fmt::format("{} other processes hold about the same each, {}, on device 0: ranks that loaded one "
+                                "checkpoint to the same card look so, and copies of one program",
+                                equal.size(), to_string(equal.front().bytes))}};
+  }
   const std::size_t stray = stray_contexts(evidence.other_processes);
-  if (stray < 2 || evidence.facts.device.value_or(0) != 0) return std::nullopt;
+  if (stray < 2) return std::nullopt;
   return Finding{
       0.6,
       {fmt::format("{} other processes hold 0.2 to 1.2 GiB each on device 0: the contexts of ranks that never "

@@ -28,11 +28,17 @@ std::string named(const std::vector<trace::ProcessUse>& processes) {
   return text;
 }
 
+// Ranks that read one checkpoint all come to the device that the file names, mostly the first.
+bool others_may_be_ranks(const Evidence& evidence) {
+  return evidence.signs.has(Sign::Deserializing) && evidence.facts.device.value_or(0) == 0;
+}
+
 double confidence_of_others(Bytes others, const Evidence& evidence) {
   const double part = share(others, evidence.facts.capacity);
   const bool would_do = evidence.facts.requested && others >= *evidence.facts.requested;
   if (!would_do) return 0.15;
-  return part >= 0.5 ? 0.8 : part >= 0.25 ? 0.65 : part >= 0.1 ? 0.4 : 0.15;
+  const double sure = part >= 0.5 ? 0.8 : part >= 0.25 ? 0.65 : part >= 0.1 ? 0.4 : 0.15;
+  return others_may_be_ranks(evidence) ? sure * 0.6 : sure;
 }
 
 // Judges by `outside`, which is other processes' memory and this process's own outside the pool together.

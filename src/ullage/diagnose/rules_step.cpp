@@ -170,8 +170,23 @@ std::optional<Finding> checkpoint_loaded_twice(const Evidence& evidence) {
   if (evidence.told_by(trace::Teller::Cpu)) return std::nullopt;
   const std::string& where = evidence.signs.where(Sign::Loading);
   const bool in_stack = where.find(':') != std::string::npos && !evidence.message->traceback.empty();
-  return Finding{hint(evidence, in_stack ? 0.5 : 0.35),
+  // While the file is still being read, nothing can stay behind yet.
+  const bool reading = evidence.signs.has(Sign::Deserializing);
+  return Finding{hint(evidence, reading    ? 0.25
+                                : in_stack ? 0.5
+                                           : 0.35),
                  {"a checkpoint was loaded, and what was read may still be alive beside the weights: " + where}};
+}
+
+// torch.load puts each tensor back on the device from which it was saved, unless map_location names another.
+std::optional<Finding> loaded_to_device(const Evidence& evidence) {
+  if (!evidence.message || !evidence.signs.has(Sign::Deserializing)) return std::nullopt;
+  if (!evidence.told_by_pool() && !evidence.told_by(trace::Teller::CudaDriver)) return std::nullopt;
+  return Finding{
+      hint(evidence, 0.55),
+      {"it failed while a file's tensors were made on the device: " + evidence.signs.where(Sign::Deserializing),
+       "without map_location=\"cpu\" they come back on the device that the file names, beside the model's own "
+       "weights, and from every rank on the same one"}};
 }
 
 std::optional<Finding> kv_cache(const Evidence& evidence) {
@@ -212,6 +227,7 @@ constexpr std::array kStepRules = {
     CauseRule{"attention_matrix", "Attention scores are written out", &attention_matrix},
     CauseRule{"checkpoint_loaded_twice", "A loaded checkpoint stays alive beside the weights",
               &checkpoint_loaded_twice},
+    CauseRule{"loaded_to_device", "A file's tensors are read onto the device", &loaded_to_device},
     CauseRule{"full_state_gathered", "A sharded state is gathered whole", &full_state_gathered},
     CauseRule{"kv_cache", "Keys and values kept while generating", &kv_cache},
 };

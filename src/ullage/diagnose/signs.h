@@ -20,8 +20,9 @@ enum class Sign {
   Evaluation,
   OptimizerStep,
   Backward,
-  Loading,  // of a checkpoint or weights from a file
-  Loss,     // cross entropy, a head of the vocabulary's width
+  Loading,        // of a checkpoint or weights from a file
+  Deserializing,  // tensors of a file are made on the device
+  Loss,           // cross entropy, a head of the vocabulary's width
   Attention,
   Generation,
   CacheBuffer,   // the buffer of a whole context's keys and values was refused
@@ -37,6 +38,7 @@ enum class Sign {
   RetainGraph,   // retain_graph, create_graph
   GraphCapture,  // CUDA graphs are being captured
   ReplayBuffer,
+  Environments,  // a program of reinforcement learning
   Lora,
   Saving,     // of a checkpoint
   FullState,  // a sharded model's state put together

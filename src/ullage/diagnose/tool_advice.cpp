@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The settings of each tool, in its own words. To add one, write a row; tests/diagnose/tools_test.cpp names its id.
+// The settings of tools that serve or run a model, in their own words. To add one, write a row;
+// tests/diagnose/tools_test.cpp names its id.
 #include "ullage/diagnose/tools.h"
 
 namespace ullage::diagnose {
@@ -8,7 +9,7 @@ namespace {
 
 using For = ToolAdvice::For;
 
-constexpr ToolAdvice kToolAdvice[] = {
+constexpr ToolAdvice kServingAdvice[] = {
     {Tool::Vllm, "vllm_max_model_len", For::Device, "--max-model-len N (max_model_len): a shorter longest sequence",
      "one request of that length must fit into the KV cache; where the message names an estimated maximum, take that"},
     {Tool::Vllm, "vllm_utilization", For::Device,
@@ -18,6 +19,12 @@ constexpr ToolAdvice kToolAdvice[] = {
     {Tool::Vllm, "vllm_sequences", For::Device,
      "--max-num-seqs N, --max-num-batched-tokens N: fewer at once; prompt_logprobs off",
      "activations and the logits of a step grow with them"},
+    {Tool::Vllm,
+     "vllm_logprobs",
+     For::Any,
+     "no prompt_logprobs, a smaller --max-logprobs and --max-num-batched-tokens",
+     "the logits of all tokens of a step are else made in one piece",
+     {"logits"}},
     {Tool::Vllm, "vllm_eager", For::Device, "--enforce-eager, or fewer sizes: no CUDA graphs",
      "captured graphs take 1 to 3 GiB beside the KV cache"},
     {Tool::Vllm, "vllm_smaller", For::Device,
@@ -32,6 +39,12 @@ constexpr ToolAdvice kToolAdvice[] = {
      "--tp N (tensor parallel over several cards), a quantized model, or CPU offload (--cpu-offload-gb N, "
      "--dit-cpu-offload)",
      ""},
+    {Tool::Sglang,
+     "sglang_logprobs",
+     For::Any,
+     "SGLANG_ENABLE_LOGITS_PROCESSER_CHUNK=1; log-probabilities of fewer input tokens (logprob_start_len)",
+     "the logits of all tokens of a prefill are else made in one piece",
+     {"logits"}},
     {Tool::Lmdeploy, "lmdeploy_cache", For::Device,
      "TurbomindEngineConfig(cache_max_entry_count=0.2) (--cache-max-entry-count): a smaller share for the KV cache",
      "by default the engine takes 80 % of what is free for the KV cache (50 % up to version 0.2)"},
@@ -112,8 +125,10 @@ constexpr ToolAdvice kToolAdvice[] = {
      "-ngl N (--n-gpu-layers): fewer layers on the card, the rest on the CPU", ""},
     {Tool::LlamaCpp, "llama_context", For::Any,
      "-c N (--ctx-size): a shorter context; -np 1; -fa with -ctk q8_0 -ctv q8_0 for a smaller KV cache", ""},
-    {Tool::LlamaCpp, "llama_batch", For::Device, "-ub 256 -b 512 (--ubatch-size): smaller compute buffers; --no-warmup",
-     ""},
+    {Tool::LlamaCpp, "llama_batch", For::Device,
+     "-ub 256 -b 512 (--ubatch-size): smaller compute buffers; --no-warmup; for several cards a build with "
+     "-DGGML_SCHED_MAX_COPIES=1",
+     "on several cards pipeline parallelism holds four copies of the compute buffers"},
     {Tool::LlamaCpp, "llama_buffer", For::Device,
      "where one buffer is too large: UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 (SYCL, above 4 GB), "
      "GGML_VK_FORCE_MAX_ALLOCATION_SIZE (Vulkan), --split-mode row or --tensor-split",
@@ -174,190 +189,11 @@ constexpr ToolAdvice kToolAdvice[] = {
     {Tool::Mlx, "mlx_wired", For::Any, "sudo sysctl iogpu.wired_limit_mb=N; close other programs; a smaller model",
      "macOS gives the GPU two thirds to three quarters of the memory"},
     {Tool::Mlx, "mlx_update", For::Any, "upgrade mlx and what is built on it", "several releases fixed such errors"},
-    {Tool::WebGpu, "webgpu_limits", For::Any,
-     "requestDevice({requiredLimits: {maxBufferSize, maxStorageBufferBindingSize}}) with adapter.limits",
-     "the defaults "
-     "are 256 and 128 MiB, however much the card has"},
-    {Tool::WebGpu, "webgpu_dispose", For::Any,
-     "destroy buffers when done: tensor.dispose(), session.release(); an update of the library; reload the page",
-     "the garbage collector does not free them in time"},
-    {Tool::WebGpu, "webgpu_smaller", For::Any,
-     "a smaller input (resolution, resize, tile), a quantized model (dtype q8 or fp16), or a buffer split in parts",
-     ""},
-    {Tool::OnnxRuntime, "onnx_input", For::Any,
-     "a smaller input (resolution, resize, tile, batch), a quantized model, fewer execution threads", ""},
-    {Tool::OnnxRuntime, "onnx_arena", For::Device,
-     "gpu_mem_limit of the CUDA provider (OrtArenaCfg's max_mem) and arena_extend_strategy=kSameAsRequested; "
-     "cudnn_conv_use_max_workspace=0",
-     ""},
-    {Tool::Vulkan, "vulkan_limits", For::Any,
-     "smaller tiles or batches; keep below maxMemoryAllocationSize; a newer driver or release",
-     "one allocation has a limit, and an integrated card a small heap of its own"},
-    {Tool::TensorRt, "tensorrt_workspace", For::Any,
-     "config.set_memory_pool_limit(WORKSPACE, N), trtexec --memPoolSize=workspace:N: larger if no implementation is "
-     "found, smaller if it does not fit; free memory of the card while building",
-     ""},
-    {Tool::Jax,
-     "jax_kernel",
-     For::Any,
-     "smaller block sizes in the Pallas kernel, or a higher vmem_limit_bytes",
-     "the limit is that of one core's on-chip memory",
-     {"not_memory"}},
-    {Tool::Jax, "jax_preallocation", For::Device,
-     "XLA_PYTHON_CLIENT_PREALLOCATE=false or XLA_PYTHON_CLIENT_MEM_FRACTION=.7; end other processes of the device",
-     "JAX takes three quarters of the card at its start"},
-    {Tool::Jax, "jax_remat", For::Device,
-     "jax.checkpoint (remat), donate_argnums, lax.map or a smaller batch; delete arrays that are not needed (del, "
-     "jax.clear_caches())",
-     ""},
-    {Tool::Jax, "jax_sharding", For::Device, "shard over more devices (jax.sharding), or bfloat16", ""},
-    {Tool::TensorFlow, "tensorflow_growth", For::Device,
-     "tf.config.experimental.set_memory_growth(gpu, True); a smaller batch; mixed_float16", ""},
-    {Tool::DeepSpeed, "deepspeed_offload", For::Host,
-     "no offload_optimizer or offload_param to the CPU, or to NVMe; pin_memory false; fewer ranks load at once",
-     "what ZeRO offloads is in the machine's memory, whole for each rank until it is partitioned"},
-    {Tool::DeepSpeed, "deepspeed_stage", For::Device,
-     "ZeRO stage 3, offload_optimizer and offload_param to the CPU, gradient checkpointing, a smaller micro batch", ""},
-    {Tool::DeepSpeed, "deepspeed_loading", For::Host,
-     "one rank at a time reads the checkpoint, or zero.Init and low_cpu_mem_usage=True: no whole copy of the model for "
-     "each rank",
-     "eight ranks that load a model hold it eight times"},
-    {Tool::Verl, "verl_utilization", For::Device,
-     "actor_rollout_ref.rollout.gpu_memory_utilization=0.4 (OpenRLHF: --vllm_gpu_memory_utilization), "
-     "rollout.free_cache_engine=True (--vllm_enable_sleep)",
-     "the generator's share stays reserved while the actor trains"},
-    {Tool::Verl, "verl_micro_batch", For::Device,
-     "ppo_micro_batch_size_per_gpu=1 and log_prob_micro_batch_size_per_gpu=1, or use_dynamic_bsz with a lower "
-     "ppo_max_token_len_per_gpu",
-     ""},
-    {Tool::Verl, "verl_offload", For::Device,
-     "fsdp_config.param_offload=True and optimizer_offload=True, enable_gradient_checkpointing=True, a larger "
-     "tensor_model_parallel_size",
-     ""},
-    {Tool::Verl, "verl_host", For::Host,
-     "less offload to the host, a smaller train_batch_size, val_batch_size and rollout.n, a smaller replay buffer; "
-     "more "
-     "RAM for each node",
-     "what is offloaded, and all rollouts of a step, are in the machine's memory"},
-    {Tool::Trl, "trl_generation", For::Device,
-     "fewer num_generations, a shorter max_completion_length and max_length; a lower vllm_gpu_memory_utilization", ""},
-    {Tool::Trl, "trl_loss", For::Device,
-     "per_device_train_batch_size=1 with gradient_accumulation_steps, use_liger_kernel=True, "
-     "gradient_checkpointing=True",
-     "logits of long completions are the largest tensors"},
-    {Tool::Fsdp, "fsdp_shard", For::Device,
-     "FULL_SHARD (fully_shard with reshard_after_forward=True), a wrap policy for each block "
-     "(transformer_auto_wrap_policy), limit_all_gathers=True",
-     "one wrapped unit is gathered as a whole"},
-    {Tool::Fsdp, "fsdp_offload", For::Device,
-     "CPUOffload(offload_params=True), activation checkpointing of each block, a smaller batch", ""},
-    {Tool::Fsdp, "fsdp_loading", For::Host,
-     "sync_module_states=True: only rank 0 reads the weights, the others start on the meta device; save with sharded "
-     "state dicts (rank0_only, offload_to_cpu)",
-     "else each rank holds the whole model on the host"},
-    {Tool::Ddp, "ddp_views", For::Device,
-     "DistributedDataParallel(..., gradient_as_bucket_view=True), a smaller batch for each card", ""},
-    {Tool::Ddp, "ddp_shard", For::Device, "FSDP (fully_shard), or ZeroRedundancyOptimizer",
-     "each rank holds weights, gradients and optimizer state whole"},
-    {Tool::Ddp, "ddp_workers", For::Host, "fewer loader workers: num_workers counts for each rank", ""},
-    {Tool::Transformers, "trainer_batch", For::Device,
-     "per_device_train_batch_size=1 with gradient_accumulation_steps=N; a shorter max_length", ""},
-    {Tool::Transformers, "trainer_lean", For::Device,
-     "gradient_checkpointing=True, bf16=True, optim=\"adamw_bnb_8bit\"; LoRA or QLoRA in place of full training", ""},
-    {Tool::Transformers,
-     "trainer_evaluation",
-     For::Any,
-     "eval_accumulation_steps=N, preprocess_logits_for_metrics that returns logits.argmax(-1), "
-     "per_device_eval_batch_size=1",
-     "an evaluation keeps the logits of all samples until its end",
-     {"outputs_kept", "logits", "validation_with_graph"}},
-    {Tool::Transformers, "trainer_host", For::Host,
-     "dataloader_num_workers=0, load_dataset(..., streaming=True), low_cpu_mem_usage=True", ""},
-    {Tool::Triton, "triton_blocks", For::Any,
-     "a smaller block size, fewer num_stages (2 or 1) in the kernel's configs; a newer version of the library that "
-     "brings the kernel",
-     "the limit is that of one multiprocessor's shared memory: 99 KiB on consumer cards, 163 or 227 on A100 and H100"},
-    {Tool::Nccl, "nccl_buffers", For::Device,
-     "leave 1 to 2 GiB of the card free (a smaller batch or share); NCCL_BUFFSIZE=1048576, NCCL_MAX_NCHANNELS=4",
-     "each communicator takes its buffers outside the pool"},
-    {Tool::Nccl, "nccl_device", For::Device,
-     "torch.cuda.set_device(local_rank) before init_process_group; one rank for each card", ""},
-    {Tool::Nccl, "nccl_shm", For::Host,
-     "docker run --shm-size=1g or --ipc=host; NCCL_SHM_DISABLE=1 shows whether it is that",
-     "ranks of one machine hand data over in /dev/shm"},
-    {Tool::LmStudio, "lmstudio_offload", For::Device,
-     "GPU offload: fewer layers; a shorter context length; flash attention with a quantized KV cache", ""},
-    {Tool::LmStudio, "lmstudio_smaller", For::Any, "a smaller quantization (Q4_K_M) or a smaller model", ""},
-    {Tool::LmStudio, "lmstudio_guardrails", For::Host,
-     "Settings, model loading guardrails: relaxed or off, if the estimate is wrong; end other programs", ""},
-    {Tool::DirectMl, "directml_smaller", For::Device,
-     "a smaller resolution, batch or model; --lowvram or --use-split-cross-attention; end other programs of the GPU",
-     "DirectML gives memory back late and in large pieces"},
-    {Tool::DirectMl, "directml_other", For::Device,
-     "ZLUDA or ROCm (AMD), the XPU build (Intel) or CUDA in place of DirectML", "it is no longer developed"},
-    {Tool::Python, "python_parts", For::Host,
-     "work in parts: chunks, generators, np.memmap, load_dataset(streaming=True)",
-     "an array is one piece: it fits as a whole or not at all"},
-    {Tool::Python, "python_dtype", For::Host,
-     "smaller dtypes: float32 or uint8 in place of float64, sparse in place of dense", ""},
-    {Tool::Python, "python_room", For::Host, "more RAM, swap or page file; fewer programs at once", ""},
-    {Tool::Kernel, "kernel_fewer", For::Host,
-     "fewer processes at once: loader workers (num_workers), concurrent runs, build jobs (MAX_JOBS=4 for pip and "
-     "ninja)",
-     "the kernel ends the largest process, which need not be the one that grew"},
-    {Tool::Kernel, "kernel_room", For::Host,
-     "more RAM or more swap; of a container or VM (WSL2: .wslconfig memory=) a higher memory limit",
-     "the kernel's log (dmesg) says which limit it was: CONSTRAINT_MEMCG is a container's"},
-    {Tool::Dask, "dask_limit", For::Any,
-     "memory_limit of each worker, and distributed.worker.memory.target, spill, pause, terminate (a share, or false)",
-     "a nanny restarts a worker that passes its limit"},
-    {Tool::Dask, "dask_chunks", For::Any, "smaller chunks or partitions, fewer threads for each worker", ""},
-    {Tool::DuckDb, "duckdb_limit", For::Any, "SET memory_limit='16GB' (a share of the machine's memory, not all of it)",
-     "by default the engine limits itself to 80 % of the memory"},
-    {Tool::DuckDb, "duckdb_threads", For::Any,
-     "SET threads=4; SET preserve_insertion_order=false; SET temp_directory='...' on a large disk, so that it can "
-     "spill",
-     "each thread has buffers of its own"},
-    {Tool::Rapids, "rapids_managed", For::Any,
-     "rmm.reinitialize(managed_memory=True), and cupy on rmm's allocator; cudf.set_option(\"spill\", True)",
-     "the machine's memory stands behind the card's"},
-    {Tool::Rapids, "rapids_parts", For::Any,
-     "smaller partitions or chunks (dask-cudf, chunked readers); sparse matrices kept sparse; float32", ""},
-    {Tool::Node, "node_heap", For::Any, "NODE_OPTIONS=--max-old-space-size=8192",
-     "V8 limits its heap to 2 to 4 GB, however much the machine has"},
-    {Tool::Java, "java_heap", For::Any,
-     "-Xmx8g (JAVA_OPTS, _JAVA_OPTIONS; of Gradle org.gradle.jvmargs); in a container -XX:MaxRAMPercentage=75",
-     "by default the virtual machine limits its heap to a quarter of the memory"},
-    {Tool::Ray, "ray_memory", For::Host,
-     "fewer tasks at once (num_cpus or memory of each), smaller buffers (replay, rollout, batch) and offload to disk; "
-     "RAY_memory_usage_threshold=0.98",
-     "Ray kills the largest task when the node's memory is 95 % full"},
-    {Tool::Slurm, "slurm_mem", For::Any,
-     "#SBATCH --mem=64G (or --mem-per-cpu); sacct -j ID --format=MaxRSS,ReqMem shows both",
-     "the job is killed at what it asked for, not at what the node has"},
-    {Tool::Kubernetes, "kubernetes_limit", For::Any,
-     "a higher resources.limits.memory (and requests.memory) of the container",
-     "the container is killed at its limit, whatever the node has"},
-    {Tool::Docker, "docker_limit", For::Any, "docker run --memory=16g (Docker Desktop: its VM's memory), --shm-size=8g",
-     ""},
-    {Tool::Hosting, "hosting_plan", For::Any,
-     "a plan with more memory: of AWS Lambda MemorySize (--memory-size), of Cloud Run --memory, of a Space other "
-     "hardware; the memory limit of free plans is 0.5 to 16 GB",
-     "the service ends what passes its plan's memory limit"},
-    {Tool::Hosting, "hosting_lean", For::Any,
-     "a smaller model or a quantized one (ONNX), torch without CUDA (the cpu wheels), one worker, and models loaded "
-     "once",
-     ""},
-    {Tool::Paddle, "paddle_input", For::Any,
-     "a smaller input (limit_side_len, resize), a smaller batch (rec_batch_num), FLAGS_allocator_strategy=auto_growth; "
-     "end other processes of the device",
-     "memory grows with the largest picture"},
-    {Tool::Notebook, "notebook_runtime", For::Any,
-     "a runtime with more RAM; work in parts (chunks, generators, del and gc.collect()), smaller dtypes", ""},
 };
 
 }  // namespace
 
-std::span<const ToolAdvice> tool_advice() { return kToolAdvice; }
+std::span<const ToolAdvice> serving_advice() { return kServingAdvice; }
+std::array<std::span<const ToolAdvice>, 2> tool_advice() { return {serving_advice(), framework_advice()}; }
 
 }  // namespace ullage::diagnose

@@ -57,6 +57,8 @@ enum class Tool {
   Java,
   Dask,
   DuckDb,
+  ClickHouse,
+  Boosting,
   Rapids,
   Ray,
   Slurm,
@@ -101,8 +103,11 @@ struct ToolAdvice {
   std::string_view why;
   std::array<std::string_view, 4> causes{};  // ids of the only causes that it is for; empty: any cause of `what`
 };
-// Returns the settings of all tools; those of one tool in the order in which to try them.
-std::span<const ToolAdvice> tool_advice();
+// Returns the settings of all tools, in two families: of programs that serve or run a model, and of frameworks,
+// trainers, data engines and machines. Those of one tool stand in the order in which to try them.
+std::array<std::span<const ToolAdvice>, 2> tool_advice();
+std::span<const ToolAdvice> serving_advice();
+std::span<const ToolAdvice> framework_advice();
 
 // Returns whether this cause is about the host's memory rather than a device's.
 bool is_of_host(std::string_view cause);

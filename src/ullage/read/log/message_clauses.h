@@ -130,6 +130,16 @@ inline constexpr Clause kDuckDb[] = {
     {"failed to pin block of size $", {&M::requested}},
 };
 
+// ClickHouse, Common/MemoryTracker.cpp
+inline constexpr Clause kClickHouse[] = {
+    {"exceeded: would use ~"},
+    {"(attempt to allocate chunk of $)", {&M::requested}},
+    {"(attempt to allocate chunk of $ bytes)", {&M::requested}},
+    {"current RSS $", {&M::process}},
+    {"current RSS: $", {&M::process}},
+    {"maximum: $", {&M::allowed}},
+};
+
 // onnxruntime, core/framework/bfc_arena.cc
 inline constexpr Clause kOnnx[] = {
     {"requested buffer of size |", {&M::requested}},

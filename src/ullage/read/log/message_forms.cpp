@@ -197,6 +197,11 @@ constexpr Lead kLeads[] = {
     {"Out of Memory Error: could not allocate block of size $", Cpu, "duckdb-cap", "", kDuckDb, 0, Limit::Program},
     {"Out of Memory Error: failed to pin block of size $", Cpu, "duckdb-cap", "", kDuckDb, 0, Limit::Program},
     {"Out of Memory Error: Failed to change memory limit to", Cpu, "duckdb-cap", "", {}, 0, Limit::Program},
+    // ClickHouse's MemoryTracker: the server's, a user's or a query's own limit.
+    {"memory limit exceeded: would use ~", Cpu, "clickhouse-cap", "", kClickHouse, 0, Limit::Program},
+    {"Memory limit (total) exceeded: would use ~", Cpu, "clickhouse-cap", "", kClickHouse, 0, Limit::Program},
+    {"Memory limit (for query) exceeded: would use ~", Cpu, "clickhouse-cap", "", kClickHouse, 0, Limit::Program},
+    {"Memory limit (for user) exceeded: would use ~", Cpu, "clickhouse-cap", "", kClickHouse, 0, Limit::Program},
     {"unable to mmap $ from file </torch", SharedMemory, "torch-shm", "", kHost},
     {"unable to mmap $ from file", Cpu, "mmap", "", kHost},
     {"unable to write to file </torch", SharedMemory, "torch-shm", "", {}},
