@@ -13,7 +13,7 @@ constexpr std::string_view kWords[] = {
     "out of mem", "out of\n", "out of\r", "f memory", "tried to", "to alloc", "ut of m", "outofmem", "o allocat",
     "total capac", "already allo", "d by pytorch", "has a total", "buffer size:", "d allowed mem", "got an oom",
     "not allocate", "out_of_m", "defaultcpualloc", "enough memory", "allocation on device", "larger than the",
-    "pool grew",
+    "pool grew", "out-of-mem",
     // libraries
     "cufft_al", "bad_alloc", "_status_", "type_alloc_buffer", "cudnn algorithm", "unable to find an engine", "magma: c",
     "magma_err", "cuda failure", "cuda runtime error (2)", "thcudacheck", "errormemory", "ur_result_error_out",

@@ -93,6 +93,7 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
       ((lead.place & kOrColonBehind) == 0 || text.letters[end] != ':')) {
     return false;
   }
+  if ((lead.place & kNoColonBehind) != 0 && end < letters.size() && letters[end] == ':') return false;
   if ((lead.place & kNoName) != 0) {
     const char before = begin > 0 && text.at[begin - 1] + 1 == text.at[begin] ? text.letters[begin - 1] : ' ';
     if ((before >= 'a' && before <= 'z') || before == '.' || before == '_') return false;

@@ -53,6 +53,7 @@ enum LeadPlace : std::uint16_t {
   kWithError = 8,         // the line must also speak of an error
   kOrColonBefore = 256,   // with kAtLineBegin: a label before it is enough, "Error message: "
   kOrColonBehind = 16,    // with kAtLineEnd: a colon after it is enough
+  kNoColonBehind = 512,   // no colon after it, on the next line either: the message may be wrapped there
   kWithOutOfMemory = 32,  // the rest of the line must say "out of memory"
   kTail = 128,            // words from the middle of a message; its beginning may stand on the line before
   kNoName = 64            // not as a part of a name such as "torch.OutOfMemoryError"
