@@ -457,7 +457,79 @@ TEST(Message, OfAKilledProcessSaysWhatItDid) {
   ASSERT_EQ(first(diagnosis), "host_memory");
   EXPECT_NE(diagnosis.causes[0].evidence.back().find("staged on the host"), std::string::npos);
   EXPECT_TRUE(remedy(diagnosis, "sharded_checkpoint"));
-  EXPECT_TRUE(remedy(diagnosis, "more_host_memory"));
+  EXPECT_TRUE(remedy(diagnosis, "less_data"));
+  EXPECT_TRUE(remedy(diagnosis, "kernel_room"));
+  EXPECT_FALSE(remedy(diagnosis, "more_host_memory")) << "kernel_room says it";
+}
+
+// Returns the place of a remedy in the list; the size of the list if it is not there.
+std::size_t rank(const Diagnosis& diagnosis, std::string_view id) {
+  const auto found = std::ranges::find(diagnosis.remedies, id, &Remedy::id);
+  return static_cast<std::size_t>(found - diagnosis.remedies.begin());
+}
+
+TEST(Message, OfAProgramThatOnlyInfersProposesNothingOfTraining) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 300_MiB);
+  message.before = {"python inference.py --input video.mp4"};
+  const Diagnosis infers = one(message);
+  EXPECT_FALSE(remedy(infers, "gradient_checkpointing"));
+  EXPECT_FALSE(remedy(infers, "half_precision")) << "autocast keeps the weights in fp32";
+  EXPECT_TRUE(remedy(infers, "half_precision_weights"));
+  ASSERT_TRUE(remedy(infers, "no_grad"));
+  ASSERT_TRUE(remedy(infers, "smaller_batch"));
+  EXPECT_EQ(remedy(infers, "smaller_batch")->action.find("accumulation"), std::string::npos);
+  message.traceback = {{"/x/site-packages/torch/utils/_contextlib.py", "decorate_context", 120}};
+  EXPECT_FALSE(remedy(one(message), "no_grad")) << "a frame of no_grad";
+  message.before = {"python train.py --inference_every 100"};
+  EXPECT_TRUE(remedy(one(message), "gradient_checkpointing"));
+}
+
+TEST(Message, ProposesNothingThatTheTextSaysIsDone) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 300_MiB);
+  const auto with = [&](const char* line) {
+    message.before = {line};
+    return one(message);
+  };
+  EXPECT_TRUE(remedy(with("python train.py --batch_size=16 --fp16 False"), "smaller_batch"));
+  EXPECT_TRUE(remedy(with("python train.py --batch_size=16 --fp16 False"), "half_precision"));
+  EXPECT_FALSE(remedy(with("python train.py --train_batch_size=1 \\"), "smaller_batch"));
+  EXPECT_FALSE(remedy(with("even with a batch size of 1"), "smaller_batch"));
+  EXPECT_FALSE(remedy(with("python train.py --gradient_checkpointing --x 2"), "gradient_checkpointing"));
+  EXPECT_TRUE(remedy(with("python train.py --gradient_checkpointing False"), "gradient_checkpointing"));
+  EXPECT_FALSE(remedy(with("accelerate launch --mixed_precision=\"bf16\" train.py"), "half_precision"));
+  message.after = {"batch_size = 1 #16"};
+  EXPECT_FALSE(remedy(with("python train.py"), "smaller_batch")) << "below the error";
+}
+
+TEST(Message, OfAModelOnItsWayToTheDeviceProposesNothingOfAStep) {
+  OutOfMemory message = cuda(24_GiB, 23_GiB, 23_GiB, 100_MiB, 300_MiB);
+  message.traceback = {{"/home/me/run.py", "main", 35}, {"/x/site-packages/torch/nn/modules/module.py", "_apply", 810}};
+  message.code = {"model = model.cuda(gpu)", "module._apply(fn)"};
+  const Diagnosis moves = one(message);
+  EXPECT_TRUE(cause(moves, "model_weights"));
+  for (const char* id : {"smaller_batch", "smaller_input", "gradient_checkpointing", "half_precision"})
+    EXPECT_FALSE(remedy(moves, id)) << id;
+  ASSERT_TRUE(remedy(moves, "half_precision_weights"));
+  EXPECT_TRUE(remedy(moves, "smaller_model"));
+}
+
+TEST(Message, OfARequestAboveAllThatIsLivePutsFirstWhatMakesItSmaller) {
+  const Diagnosis large = one(cuda(80_GiB, 10_GiB, 12_GiB, 60_GiB, 66_GiB));
+  EXPECT_LT(rank(large, "smaller_input"), rank(large, "gradient_checkpointing"));
+  EXPECT_LT(rank(large, "half_precision"), rank(large, "smaller_model"));
+  const Diagnosis small = one(cuda(80_GiB, 76_GiB, 78_GiB, 1_GiB, 2_GiB));
+  EXPECT_LT(rank(small, "smaller_model"), rank(small, "half_precision"));
+}
+
+TEST(Message, OfTheTrainersEvaluationProposesItsSettingsOnce) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 300_MiB);
+  message.traceback = {{"/x/site-packages/transformers/trainer.py", "evaluation_loop", 3000}};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_FALSE(cause(diagnosis, "validation_with_graph")) << "its loop runs under no_grad";
+  EXPECT_TRUE(remedy(diagnosis, "trainer_evaluation"));
+  EXPECT_FALSE(remedy(diagnosis, "gradient_checkpointing")) << "an evaluation has no backward pass";
+  EXPECT_TRUE(remedy(diagnosis, "trainer_batch"));
+  EXPECT_FALSE(remedy(diagnosis, "smaller_batch")) << "trainer_batch says it";
 }
 
 TEST(Message, WithItsTracebackBelowReadsItThere) {

@@ -59,7 +59,7 @@ TEST(Unseen, AnEnginesLogitsAreNamedBeforeItsShare) {
   EXPECT_NE(action_of(all[0], "sglang_logprobs").find("SGLANG_ENABLE_LOGITS_PROCESSER_CHUNK"), std::string::npos);
   // A message without the loss in its traceback gets no such advice.
   EXPECT_FALSE(remedy(judged("File \"/sglang/srt/layers/linear.py\", line 3, in forward\ntorch.OutOfMemoryError: CUDA "
-                              "out of memory. Tried to allocate 6.05 GiB.")
+                             "out of memory. Tried to allocate 6.05 GiB.")
                           .at(0),
                       "sglang_logprobs"));
 }
@@ -85,12 +85,13 @@ TEST(Unseen, ARequestAboveTheCardMayBeAttentionScores) {
 TEST(Unseen, AProgramWithEnvironmentsIsToldOfItsReplayBuffer) {
   // younggyoseo/FastTD3#1
   const std::string message =
-      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 16.09 GiB. GPU 0 has a total capacity of 23.62 GiB "
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 16.09 GiB. GPU 0 has a total capacity of 23.62 "
+      "GiB "
       "of which 923.38 MiB is free. Including non-PyTorch memory, this process has 21.89 GiB memory in use. Of the "
       "allocated memory 21.42 GiB is allocated by PyTorch, and 12.88 MiB is reserved by PyTorch but unallocated.";
-  const std::vector<Diagnosis> all = judged(
-      "python3 fast_td3/train.py --env_name G1JoystickRoughTerrain --exp_name FastTD3 --render_interval 5000\n" +
-      message);
+  const std::vector<Diagnosis> all =
+      judged("python3 fast_td3/train.py --env_name G1JoystickRoughTerrain --exp_name FastTD3 --render_interval 5000\n" +
+             message);
   EXPECT_NE(action_of(all.at(0), "smaller_replay").find("buffer_size"), std::string::npos);
   EXPECT_FALSE(remedy(judged(message).at(0), "smaller_replay"));
 }
@@ -150,7 +151,7 @@ TEST(Unseen, ACheckpointThatComesBackOnTheDeviceIsACauseOfItsOwn) {
   EXPECT_EQ(first(judged(place + "RuntimeError: CUDA error: out of memory").at(0)), "loaded_to_device");
   // Where the message is the host's, the device has nothing to do with it.
   EXPECT_FALSE(cause(judged(place + "RuntimeError: [enforce fail at alloc_cpu.cpp:80] data. DefaultCPUAllocator: not "
-                                     "enough memory: you tried to allocate 67108864 bytes.")
+                                    "enough memory: you tried to allocate 67108864 bytes.")
                          .at(0),
                      "loaded_to_device"));
 }
@@ -161,9 +162,10 @@ TEST(Unseen, EqualProcessesOnTheFirstCardAreRanksOfOneProgram) {
     return "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 16.00 MiB. GPU " + std::to_string(gpu) +
            " has a total capacity of 79.15 GiB of which 9.00 MiB is free. Process 101 has 18.20 GiB memory in use. "
            "Process 102 has " +
-           second + " memory in use. Including non-PyTorch memory, this process has 42.70 GiB memory in use. Of the "
-                    "allocated memory 41.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but "
-                    "unallocated.";
+           second +
+           " memory in use. Including non-PyTorch memory, this process has 42.70 GiB memory in use. Of the "
+           "allocated memory 41.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but "
+           "unallocated.";
   };
   const Cause* found = nullptr;
   const std::vector<Diagnosis> ranks = judged(message("18.20 GiB", 0));

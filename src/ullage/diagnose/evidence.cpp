@@ -139,6 +139,19 @@ bool Evidence::told_by_library() const {
   return false;
 }
 
+bool only_infers(const Evidence& evidence) {
+  const Signs& signs = evidence.signs;
+  const bool trains = signs.has(Sign::Training) || signs.has(Sign::Backward) || signs.has(Sign::OptimizerStep) ||
+                      signs.has(Sign::Loss) || signs.has(Sign::Gathering);
+  return evidence.message && signs.has(Sign::Inference) && !trains;
+}
+
+bool moves_weights(const Evidence& evidence) {
+  const Signs& signs = evidence.signs;
+  return evidence.message && signs.has(Sign::WeightsMove) && !signs.has(Sign::Backward) &&
+         !signs.has(Sign::OptimizerStep);
+}
+
 Evidence evidence_of(const trace::OutOfMemory& message, const trace::Log& log) {
   Evidence evidence;
   evidence.message = &message;

@@ -52,6 +52,11 @@ struct Evidence {
   bool told_by_library() const;
 };
 
+// Returns whether the text shows a program that only computes results: nothing in it trains.
+bool only_infers(const Evidence& evidence);
+// Returns whether it failed while a module's parameters were moved to the device, so nothing was computed yet.
+bool moves_weights(const Evidence& evidence);
+
 Evidence evidence_of(const trace::OutOfMemory& message, const trace::Log& log);
 Evidence evidence_of(const trace::MemorySummary& summary);
 Evidence evidence_of(const History& history);

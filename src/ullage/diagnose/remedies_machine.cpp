@@ -134,6 +134,14 @@ std::optional<Remedy> fewer_workers(const Asked&) {
   return known("DataLoader(num_workers=0), or fewer workers and prefetch_factor=1", "shows at once whether it is that");
 }
 
+std::optional<Remedy> less_data(const Asked& asked) {
+  if (!asked.evidence.message || asked.evidence.told_by(Teller::CudaDriver)) return std::nullopt;
+  return known(
+      "less data at once: fewer, shorter or smaller inputs (a lower resolution), read in parts (generators, np.memmap, "
+      "streaming=True)",
+      "what a program has read is often most of what it holds");
+}
+
 std::optional<Remedy> no_pinning(const Asked& asked) {
   if (!asked.evidence.told_by(Teller::CudaDriver)) return std::nullopt;
   return known("DataLoader(pin_memory=False), and smaller pinned buffers (of offload too)",
@@ -229,6 +237,7 @@ constexpr std::array kMachineRemedies = {
     RemedyRule{"page_file", {"host_memory"}, &page_file},
     RemedyRule{"sharded_state", {"full_state_gathered"}, &sharded_state},
     RemedyRule{"fewer_workers", {"shared_memory", "host_memory"}, &fewer_workers},
+    RemedyRule{"less_data", {"host_memory"}, &less_data},
     RemedyRule{"no_pinning", {"host_memory"}, &no_pinning},
     RemedyRule{"ullage_run", {"host_memory"}, &run_in_budget},
     RemedyRule{"larger_budget", {"budget_too_small"}, &more_budget},

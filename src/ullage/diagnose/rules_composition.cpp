@@ -62,7 +62,14 @@ std::optional<Finding> activations(const Evidence& evidence) {
                  {"it failed in the backward pass, while all that the forward pass kept is still alive: " +
                   evidence.signs.where(Sign::Backward)}};
 }
-std::optional<Finding> parameters(const Evidence& evidence) { return made_of(evidence, Category::Parameters, 0.3); }
+std::optional<Finding> parameters(const Evidence& evidence) {
+  if (evidence.message && evidence.told_by_pool() && moves_weights(evidence)) {
+    return Finding{0.4,
+                   {"it failed while a module was moved to the device, before anything was computed: " +
+                    evidence.signs.where(Sign::WeightsMove)}};
+  }
+  return made_of(evidence, Category::Parameters, 0.3);
+}
 std::optional<Finding> gradients(const Evidence& evidence) { return made_of(evidence, Category::Gradients, 0.2); }
 std::optional<Finding> temporaries(const Evidence& evidence) { return made_of(evidence, Category::Temporaries, 0.3); }
 std::optional<Finding> workspace(const Evidence& evidence) {

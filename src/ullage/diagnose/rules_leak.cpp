@@ -75,8 +75,11 @@ std::optional<Finding> outputs_kept(const Evidence& evidence) {
   const bool host = evidence.told_by(trace::Teller::Cpu) || evidence.told_by(trace::Teller::KernelKill);
   if (!host && !evidence.told_by_pool()) return std::nullopt;
   if (!evidence.signs.has(Sign::Evaluation)) return std::nullopt;
-  // On the device a graph that is kept fails with the same words.
-  return Finding{host ? 0.4 : 0.25,
+  // On the device a graph that is kept fails with the same words, but the Trainer keeps none.
+  const bool no_graph = evidence.spoken_by(Tool::Transformers);
+  return Finding{no_graph ? 0.45
+                 : host   ? 0.4
+                          : 0.25,
                  {"it failed in an evaluation, where predictions are often kept to its end: " +
                   evidence.signs.where(Sign::Evaluation)}};
 }

@@ -67,6 +67,7 @@ std::optional<Finding> validation_with_graph(const Evidence& evidence) {
   if (!evidence.message || !evidence.signs.has(Sign::Evaluation) || evidence.signs.has(Sign::Backward))
     return std::nullopt;
   if (!evidence.told_by_pool() && !evidence.told_by(trace::Teller::CudaDriver)) return std::nullopt;
+  if (evidence.spoken_by(Tool::Transformers)) return std::nullopt;  // its evaluation runs under no_grad
   std::vector<std::string> why{
       "it failed in an evaluation: " + evidence.signs.where(Sign::Evaluation),
       "without no_grad the forward pass keeps all it computed; model.eval() does not change that"};

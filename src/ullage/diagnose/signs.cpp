@@ -12,12 +12,13 @@ namespace ullage::diagnose {
 namespace {
 
 enum class In {
-  Name,    // function or file name of the person's own frame, as a whole word ("val" in "val_loop", not in "value")
-  Frame,   // file or function of any frame, anywhere in it
-  Code,    // a line of source
-  Line,    // a printed line, as a whole word
-  Phrase,  // a printed line, anywhere
-  Below,   // as Phrase, and also in the lines below the error: who asked for the bytes fails after it
+  Name,     // function or file name of the person's own frame, as a whole word ("val" in "val_loop", not in "value")
+  Frame,    // file or function of any frame, anywhere in it
+  Code,     // a line of source
+  Line,     // a printed line, as a whole word
+  Phrase,   // a printed line, anywhere
+  Below,    // as Phrase, and also in the lines below the error: who asked for the bytes fails after it
+  Setting,  // as Below: a name, anything of " :=\"'" and its value: "fp16 true" is in "--fp16=True"
 };
 
 struct Word {
@@ -37,6 +38,7 @@ constexpr Word kWords[] = {
     {Sign::Evaluation, In::Name, "inference"},
     {Sign::Evaluation, In::Frame, "evaluation_loop"},
     {Sign::Evaluation, In::Frame, "prediction_step"},
+    {Sign::Evaluation, In::Phrase, "trainer.evaluate("},
     {Sign::Evaluation, In::Line, "validation"},
     {Sign::Evaluation, In::Line, "validating"},
     {Sign::Evaluation, In::Line, "evaluating"},
@@ -182,6 +184,62 @@ constexpr Word kWords[] = {
     {Sign::DeepCopy, In::Code, "deepcopy("},
     {Sign::DeepCopy, In::Frame, "deepcopy"},
     {Sign::DeepCopy, In::Below, "deepcopy("},
+    {Sign::Inference, In::Line, "inference"},
+    {Sign::Inference, In::Line, "infer"},
+    {Sign::Inference, In::Line, "predict"},
+    {Sign::Inference, In::Line, "demo"},
+    {Sign::Inference, In::Line, "generate"},
+    {Sign::Inference, In::Name, "inference"},
+    {Sign::Inference, In::Name, "infer"},
+    {Sign::Inference, In::Name, "predict"},
+    {Sign::Inference, In::Name, "demo"},
+    {Sign::Inference, In::Name, "generate"},
+    {Sign::Training, In::Line, "train"},
+    {Sign::Training, In::Line, "training"},
+    {Sign::Training, In::Line, "finetune"},
+    {Sign::Training, In::Line, "finetuning"},
+    {Sign::Training, In::Line, "fine-tune"},
+    {Sign::Training, In::Line, "fine-tuning"},
+    {Sign::Training, In::Name, "train"},
+    {Sign::Training, In::Name, "trainer"},
+    {Sign::Training, In::Name, "training"},
+    {Sign::Training, In::Name, "finetune"},
+    {Sign::Training, In::Frame, "training_step"},
+    {Sign::WeightsMove, In::Code, "module._apply("},
+    {Sign::WeightsMove, In::Code, "self._apply(lambda t"},
+    {Sign::WeightsMove, In::Code, "param_applied = fn(param)"},
+    {Sign::WeightsMove, In::Code, "model.cuda("},
+    {Sign::WeightsMove, In::Code, "model.to("},
+    {Sign::WeightsMove, In::Code, ".eval().cuda("},
+    {Sign::WeightsMove, In::Code, ".eval().to("},
+    {Sign::WeightsMove, In::Phrase, "module._apply("},
+    {Sign::WeightsMove, In::Phrase, "model.cuda("},
+    {Sign::WeightsMove, In::Phrase, "model.to("},
+    {Sign::WeightsMove, In::Phrase, ".eval().cuda("},
+    {Sign::WeightsMove, In::Phrase, ".eval().to("},
+    {Sign::NoGrad, In::Frame, "torch/utils/_contextlib.py"},
+    {Sign::NoGrad, In::Frame, "torch\\utils\\_contextlib.py"},
+    {Sign::NoGrad, In::Frame, "torch/autograd/grad_mode.py"},
+    {Sign::NoGrad, In::Code, "no_grad("},
+    {Sign::NoGrad, In::Code, "inference_mode("},
+    {Sign::Checkpoints, In::Frame, "torch/utils/checkpoint.py"},
+    {Sign::Checkpoints, In::Frame, "torch\\utils\\checkpoint.py"},
+    {Sign::Checkpoints, In::Below, "gradient_checkpointing_enable("},
+    {Sign::Checkpoints, In::Below, "--gradient_checkpointing -"},
+    {Sign::Checkpoints, In::Below, "--gradient_checkpointing \\"},
+    {Sign::Checkpoints, In::Setting, "gradient_checkpointing true"},
+    {Sign::HalfPrecision, In::Setting, "mixed_precision fp16"},
+    {Sign::HalfPrecision, In::Setting, "mixed_precision bf16"},
+    {Sign::HalfPrecision, In::Setting, "fp16 true"},
+    {Sign::HalfPrecision, In::Setting, "bf16 true"},
+    {Sign::EightBit, In::Below, "8bit_adam"},
+    {Sign::EightBit, In::Below, "adamw8bit"},
+    {Sign::EightBit, In::Below, "adamw_8bit"},
+    {Sign::EightBit, In::Below, "adamw_bnb_8bit"},
+    {Sign::BatchOfOne, In::Setting, "batch_size 1"},
+    {Sign::BatchOfOne, In::Setting, "batch size 1"},
+    {Sign::BatchOfOne, In::Setting, "batchsize 1"},
+    {Sign::BatchOfOne, In::Setting, "batch size of 1"},
     {Sign::Windows, In::Frame, ":\\"},
     {Sign::Windows, In::Phrase, ":\\"},
 };
@@ -222,6 +280,20 @@ std::optional<std::uint64_t> number_after(std::string_view line, std::string_vie
     number = number * 10 + static_cast<std::uint64_t>(line[at] - '0');
   }
   return number;
+}
+
+// Returns whether the text gives a setting its value. `setting` is "name value".
+bool states(std::string_view text, std::string_view setting) {
+  const std::size_t space = setting.rfind(' ');
+  const std::string_view name = setting.substr(0, space), value = setting.substr(space + 1);
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    std::size_t from = at + name.size();
+    while (from < text.size() && holds(" :=\"'", text.substr(from, 1))) ++from;
+    const std::string_view rest = text.substr(from);
+    const auto goes_on = [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.'; };
+    if (rest.starts_with(value) && (rest.size() == value.size() || !goes_on(rest[value.size()]))) return true;
+  }
+  return false;
 }
 
 // People write below a message when it came: "I always encounter this error during the evaluation phase".
@@ -282,6 +354,7 @@ void Signs::look_at_frame(const trace::Frame& frame, std::string_view code) {
       case In::Line:
       case In::Phrase:
       case In::Below:
+      case In::Setting:
         break;
     }
   }
@@ -291,7 +364,9 @@ void Signs::look_at_line(std::string_view line) {
   const std::string text = lower(line);
   for (const Word& word : kWords) {
     const bool anywhere = word.in == In::Phrase || word.in == In::Below;
-    const bool found = word.in == In::Line ? holds_word(text, word.text) : anywhere && holds(text, word.text);
+    const bool found = word.in == In::Line      ? holds_word(text, word.text)
+                       : word.in == In::Setting ? states(text, word.text)
+                                                : anywhere && holds(text, word.text);
     if (found) set(word.sign, shortened(line));
   }
   const std::optional<std::uint64_t> epoch = number_after(text, "epoch");
@@ -307,7 +382,9 @@ void Signs::look_below(std::string_view line) {
   const std::string text = lower(line);
   if (says_when_it_failed(text)) look_at_line(line);
   for (const Word& word : kWords) {
-    if (word.in == In::Below && holds(text, word.text)) set(word.sign, shortened(line));
+    const bool found =
+        word.in == In::Setting ? states(text, word.text) : word.in == In::Below && holds(text, word.text);
+    if (found) set(word.sign, shortened(line));
   }
 }
 

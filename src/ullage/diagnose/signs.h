@@ -48,6 +48,14 @@ enum class Sign {
   NoDriver,        // the driver or the card does not answer at all
   FreesOnly,       // what failed was a call that asks for no memory
   DeepCopy,        // of a model or state
+  Inference,       // the program only computes results
+  Training,        // the program trains
+  WeightsMove,     // a module's parameters are moved to the device: nothing was computed yet
+  NoGrad,          // a frame of no_grad or inference_mode: no graph is kept
+  BatchOfOne,      // the text states a batch size of 1
+  Checkpoints,     // activations are recomputed already
+  HalfPrecision,   // the text states that the program computes in half precision
+  EightBit,        // the optimizer's state has 8 bits already
   Count,
 };
 

@@ -57,21 +57,23 @@ def main() -> None:
                 misses.append(f"is {known}, said {causes[:3]}")
         if case["fix_words"] and "not_memory" not in case["accepted"]:
             count["fix"] += 1
-            advice = json.dumps(remedies).lower()
-            has = any(word in advice for word in case["fix_words"])
-            count["fix told"] += has
-            if not has:
+            rows = [json.dumps(one).lower() for one in remedies]
+            at = [i for i, row in enumerate(rows) if any(word in row for word in case["fix_words"])]
+            count["fix told"] += bool(at)
+            count["upper half"] += bool(at) and at[0] < (len(rows) + 1) // 2
+            if not at:
                 misses.append(f"fixed by {case['fix_words']}, said {[one['id'] for one in remedies]}")
         if verbose:
             for miss in misses:
                 print(case["id"], case["tool"], miss)
     share = {name: f"{count[name]} of {count[of]} ({count[name] / count[of]:.0%})"
              for name, of in (("told", "cause"), ("first", "cause"), ("three", "cause"), ("bold and wrong", "cause"),
-                              ("fix told", "fix"), ("no alarm", "no lack")) if count[of]}
+                              ("fix told", "fix"), ("upper half", "fix"), ("no alarm", "no lack")) if count[of]}
     print(f"{half}: {len(cases)} texts")
     for name, words in (("told", "a lack of memory is recognised"), ("first", "the settled cause is the first"),
                         ("three", "... among the first three"), ("bold and wrong", "a wrong cause above 0.5"),
-                        ("fix told", "what worked is among the remedies"), ("no alarm", "no lack of memory, and none told")):
+                        ("fix told", "what worked is among the remedies"),
+                        ("upper half", "... in their upper half"), ("no alarm", "no lack of memory, and none told")):
         print(f"  {words:36} {share.get(name, '-')}")
     print("  right, by confidence: ", ", ".join(f"{bin / 10:.1f}: {right[bin]} of {said[bin]}" for bin in sorted(said)))
 
