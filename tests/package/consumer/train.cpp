@@ -63,7 +63,7 @@ ullage::Result<double> step(Net& net, torch::optim::Optimizer& optimizer, train:
     if (part > 0) sum += loss.item<double>() * part;
   }
   ULLAGE_TRY_VALUE(const auto end, window.step(optimizer));  // unscales, clips, steps unless there is an inf or nan
-  ULLAGE_TRY(end.scaler);                                    // an error if the scale fell to nothing
+  ULLAGE_TRY(end.scaler);                                    // an error if 20 windows in a row were skipped
   return sum / whole;
 }
 
