@@ -4,6 +4,7 @@
 
 #include "ullage/runtime/ops/torch_compat.h"
 
+#include "ullage/runtime/ops/autograd_state.h"
 #include "ullage/runtime/ops/interceptor.h"
 #include "ullage/runtime/ops/saved_tensors.h"
 #include "ullage/runtime/python/python_process.h"
@@ -14,12 +15,17 @@ namespace ullage::runtime {
 namespace {
 
 struct Counting final : OpListener, SavedListener {
-  std::atomic<long> ops{0}, open{0}, inputs{0}, saved_count{0}, unpacked{0}, released_count{0}, touched{0};
+  std::atomic<long> ops{0}, open{0}, inputs{0}, saved_count{0}, unpacked{0}, released_count{0}, touched{0}, kernels{0},
+      forward_kernels{0};
   std::atomic<bool> slices{false};
 
   bool fits(const OpCall&) override { return !slices; }
   void begin(OpCall& call) override {
     ++ops, ++open;
+    if (call.name == "ullage::compiled_kernel") {
+      ++kernels;
+      forward_kernels += grad_mode() && !in_backward();
+    }
     inputs += static_cast<long>(call.inputs.size());
     for (const StorageUse& use : call.inputs) sum_ += *reinterpret_cast<const volatile char*>(use.begin.value);
   }
@@ -49,6 +55,8 @@ extern "C" {
 int test_on(int record, int slices) {
   counting().slices = slices != 0;
   set_touch([](ullage::Address, ullage::Bytes) { ++counting().touched; });
+  set_follows(&Interceptor::sees_this_thread);
+  set_recorded_as_a_whole(&recorded_as_a_whole);
   auto made = Interceptor::install({&counting()},
                                    record != 0 ? Interceptor::Way::RecordFunction : Interceptor::Way::DispatchKey);
   if (!made) return 1;
@@ -71,4 +79,6 @@ long test_saved() { return counting().saved_count; }
 long test_unpacked() { return counting().unpacked; }
 long test_released() { return counting().released_count; }
 long test_touched() { return counting().touched; }
+long test_kernels() { return counting().kernels; }
+long test_forward_kernels() { return counting().forward_kernels; }
 }

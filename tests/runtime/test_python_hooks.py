@@ -366,11 +366,11 @@ def sparse_and_nested():
     return [torch.sparse.mm(eye, torch.ones(4, 2)), (nested * 2).to_padded_tensor(0)]
 
 
-def compiled(backend):
+def compiled(backend, **options):
     torch._dynamo.reset()
     net = make_net()
     net[3] = nn.Identity()  # inductor's dropout draws other numbers than eager mode (the same in each run)
-    return train(net, pictures(), torch.compile(net, backend=backend))
+    return train(net, pictures(), torch.compile(net, backend=backend, **options))
 
 
 @case
@@ -381,6 +381,11 @@ def compile_aot_eager():
 @case
 def compile_inductor():
     return compiled("inductor")
+
+
+@case
+def compile_inductor_cpp_wrapper():
+    return compiled("inductor", options={"cpp_wrapper": True})
 
 
 def same(a, b):
@@ -422,7 +427,7 @@ def main():
     for name, function in CASES.items():
         if wanted not in name:
             continue
-        if name == "compile_inductor" and shutil.which("g++") is None:
+        if name.startswith("compile_inductor") and shutil.which("g++") is None:
             print(f"{name}: skipped: there is no g++")
             continue
         try:
@@ -437,8 +442,13 @@ def main():
                 failed.append(name)
                 print(f"FAILED {name} {record} {slices}: {type(error).__name__}: {str(error)[:1500]}", flush=True)
         if name == "compile_inductor":
-            assert library.test_touched() > 0, "no compiled region told its inputs"
-            print(f"compiled regions told {library.test_touched()} inputs")
+            assert library.test_kernels() > 0, "no compiled kernel ran as an op"
+            forward, kernels = library.test_forward_kernels(), library.test_kernels()
+            assert 0 < forward < kernels, f"of {kernels} kernels {forward} were seen as a forward pass"
+            print(f"compiled kernels ran as {kernels} ops, {forward} of them in forward passes")
+        if name == "compile_inductor_cpp_wrapper":
+            assert library.test_touched() > 0, "no compiled region announced its inputs"
+            print(f"compiled regions announced {library.test_touched()} inputs")
     print("failed:", sorted(set(failed)) if failed else "nothing")
     sys.exit(1 if failed else 0)
 

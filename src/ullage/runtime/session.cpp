@@ -98,6 +98,8 @@ class Running final : public Session, public PoolListener {
     }
     begin_following();
     set_step_ended([this] { note_step(); });
+    set_follows(&Interceptor::sees_this_thread);
+    set_recorded_as_a_whole(&recorded_as_a_whole);
     if (device_->marks() != nullptr) {
       set_place_of_storage(&place_of_storage);
       set_thread_begins(&Interceptor::arm_this_thread);

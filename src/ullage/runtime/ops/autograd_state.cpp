@@ -20,6 +20,9 @@
 namespace ullage::runtime {
 namespace {
 
+// How many regions this thread is inside that autograd records as a whole.
+thread_local int wholes = 0;
+
 // Names a node by its type. The node's own name() may call into Python, under locks that must not be taken here.
 std::string name_of_type(const std::type_info& type) {
   std::string name = c10::demangle(type.name());
@@ -64,7 +67,9 @@ std::uint32_t thread_of_work(bool in_op) {
 
 bool in_backward() { return torch::autograd::get_current_graph_task_id() != -1; }
 
-bool grad_mode() { return c10::GradMode::is_enabled(); }
+bool grad_mode() { return c10::GradMode::is_enabled() || wholes > 0; }
+
+void recorded_as_a_whole(bool enters) { wholes += enters ? 1 : -1; }
 
 std::string_view node_being_run() {
   if (!in_backward()) return {};

@@ -20,8 +20,11 @@ std::uint32_t thread_of_work(bool in_op);
 
 // Does a backward pass run on this thread?
 bool in_backward();
-// Are ops recorded for a backward pass now?
+// Are ops recorded for a backward pass now, one by one or as a whole?
 bool grad_mode();
+// Call it on entry and exit of code that runs without grad mode and that autograd records as a whole: the forward graph
+// of a compiled region. Calls nest.
+void recorded_as_a_whole(bool enters);
 // The node of the autograd graph that runs here, "ConvolutionBackward0"; empty outside backward. Lives for ever.
 std::string_view node_being_run();
 

@@ -15,10 +15,10 @@
 namespace ullage::runtime {
 namespace {
 
-// The script that runs in Python. %TOUCH%, %STEP%, %END%, %NAME% and %READY% become addresses of functions here. So
-// do %THREAD% and %PLACE%, or 0 if no bytes can be away from a card. %RECORDING% becomes True or False. Higher-order
-// ops look up dispatch keys on their own and know nothing of fallbacks. So the script adds the interceptor's key to
-// those that they let through, as they do for autocast and the profiler.
+// The script that runs in Python. %TOUCH%, %FOLLOWS%, %WHOLE%, %STEP%, %END%, %NAME% and %READY% become addresses of
+// functions here. So do %THREAD% and %PLACE%, or 0 if no bytes can be away from a card. %RECORDING% becomes True or
+// False. Higher-order ops look up dispatch keys on their own and know nothing of fallbacks. So the script adds the
+// interceptor's key to those that they let through, as they do for autocast and the profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
@@ -31,7 +31,6 @@ def _ullage_prepare():
     interpreter_ends = ctypes.CFUNCTYPE(None)(%END%)
     ready = ctypes.CFUNCTYPE(None)(%READY%)
     thread_begins, place_of = %THREAD%, %PLACE%
-    region = 'torch._inductor.output_code'
 
     def let_key_through():
         import torch._ops as ops
@@ -131,20 +130,74 @@ def _ullage_prepare():
             except Exception:
                 pass  # no bytes of its own; what it stands for faults in
 
-    def patch(module):
+    def announce_regions(module):
         graph = module.CompiledFxGraph
         run = graph.__call__
-        def run_resident(self, inputs):
-            touch_inputs(inputs)
-            return run(self, inputs)
-        graph.__call__ = run_resident
+        recorded_as_a_whole = ctypes.CFUNCTYPE(None, ctypes.c_int)(%WHOLE%)
+        def run_announced(self, inputs):
+            how = self.fx_kwargs
+            if how.get('cpp_wrapper'):
+                touch_inputs(inputs)
+            if how.get('is_inference') or how.get('is_backward'):
+                return run(self, inputs)
+            recorded_as_a_whole(1)
+            try:
+                return run(self, inputs)
+            finally:
+                recorded_as_a_whole(0)
+        graph.__call__ = run_announced
+
+    # A C++ kernel of inductor is called with pointers. Here it becomes an op over the tensors that these belong to.
+    def make_kernels_ops(module):
+        import threading
+        follows = ctypes.CFUNCTYPE(ctypes.c_int)(%FOLLOWS%)
+        now = threading.local()
+        def run(read, written):
+            (kernel, arguments), now.call = now.call, None
+            kernel(*arguments)
+        library = torch.library.Library('ullage', 'FRAGMENT')
+        library.define('compiled_kernel(Tensor[] read, Tensor(a!)[] written) -> ()')
+        library.impl('compiled_kernel', run, 'CompositeExplicitAutograd')
+        module._ullage_library = library  # the op ends with it
+        op = torch.ops.ullage.compiled_kernel.default
+        # Neither autograd nor a dispatch mode of the program sees a kernel without Ullage.
+        modes = torch._C.DispatchKeySet(torch._C.DispatchKey.Python).add(torch._C.DispatchKey.PythonTLSSnapshot)
+
+        def as_op(kernel, types):
+            pointers = [i for i, kind in enumerate(types) if '*' in kind]
+            reads = [i for i in pointers if types[i].startswith('const ')]
+            writes = [i for i in pointers if i not in reads]
+            def run_as_op(*arguments):
+                if not follows():
+                    return kernel(*arguments)
+                now.call = kernel, arguments
+                try:
+                    with torch._C._ExcludeDispatchKeyGuard(modes), torch._C._AutoDispatchBelowAutograd():
+                        op([arguments[i] for i in reads], [arguments[i] for i in writes])
+                finally:
+                    now.call = None
+            return run_as_op
+
+        cache = module.CppPythonBindingsCodeCache
+        load = cache.load_pybinding_async.__func__
+        def load_as_op(cls, argtypes, *more, **named):
+            loaded = load(cls, argtypes, *more, **named)
+            return (lambda: as_op(loaded(), argtypes)) if cls is cache else loaded
+        cache.load_pybinding_async = classmethod(load_as_op)
+
+    patches = {
+        'torch._inductor.output_code': announce_regions,
+        'torch._inductor.codecache': make_kernels_ops,
+    }
 
     class PatchWhenLoaded:
         @staticmethod
         def find_spec(name, path, target=None):
-            if name != region:
+            patch = patches.pop(name, None)
+            if patch is None:
                 return None
-            sys.meta_path.remove(PatchWhenLoaded)
+            if not patches:
+                sys.meta_path.remove(PatchWhenLoaded)
             import importlib.machinery
             spec = importlib.machinery.PathFinder.find_spec(name, path)
             if spec is not None and spec.loader is not None:
@@ -170,9 +223,9 @@ def _ullage_prepare():
         attempt(tell_of_threads)
     if %RECORDING%:
         attempt(name_parameters_in_time)
-    if region in sys.modules:
-        attempt(lambda: patch(sys.modules[region]))
-    else:
+    for name in [name for name in patches if name in sys.modules]:
+        attempt(lambda: patches.pop(name)(sys.modules[name]))
+    if patches:
         sys.meta_path.insert(0, PatchWhenLoaded)
 
 try:
@@ -192,6 +245,22 @@ std::function<void(Address, Bytes)>& touch_function() {
 std::function<void()>& step_function() {
   static auto* set = new std::function<void()>;
   return *set;
+}
+
+std::function<bool()>& follows_function() {
+  static auto* set = new std::function<bool()>;
+  return *set;
+}
+
+int follows() { return follows_function() && follows_function()() ? 1 : 0; }
+
+std::function<void(bool)>& whole_function() {
+  static auto* set = new std::function<void(bool)>;
+  return *set;
+}
+
+void region_recorded(int enters) {
+  if (whole_function()) whole_function()(enters != 0);
 }
 
 void step_ended() {
@@ -252,7 +321,8 @@ std::string script() {
   std::string text = fmt::format("exec(r'''{}''', {{'__name__': 'ullage.prepare'}})\n", kPrepare);
   const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
   for (const auto& [word, meaning] :
-       {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%STEP%", address_of(&step_ended)},
+       {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%FOLLOWS%", address_of(&follows)},
+        std::pair{"%WHOLE%", address_of(&region_recorded)}, std::pair{"%STEP%", address_of(&step_ended)},
         std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
         std::pair{"%THREAD%", thread_function() ? address_of(&thread_begins) : "0"},
         std::pair{"%PLACE%", place_function() ? address_of(&place_of) : "0"}, std::pair{"%READY%", address_of(&ready)},
@@ -302,6 +372,8 @@ void prepare_python_later() {
 }
 
 void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
+void set_follows(std::function<bool()> follows) { follows_function() = std::move(follows); }
+void set_recorded_as_a_whole(std::function<void(bool)> recorded) { whole_function() = std::move(recorded); }
 void set_place_of_storage(std::function<Address(const void*)> place) { place_function() = std::move(place); }
 
 void set_thread_begins(std::function<void()> begins) { thread_function() = std::move(begins); }

@@ -3,7 +3,8 @@
 
 // Prepares a Python process for Ullage, in addition to the interceptor and the saved-tensor hooks:
 // - Higher-order ops (torch.cond, flex_attention) must let the interceptor's dispatch key through.
-// - Compiled regions read their inputs without the dispatcher, so they must announce them on entry.
+// - Kernels that inductor compiled in C++ are called with pointers, past the dispatcher. While ops are followed, each
+//   runs as the op `ullage::compiled_kernel`. Regions with a C++ wrapper announce their inputs on entry instead.
 // - If a program does not report its steps, they are counted by the calls of its optimizers.
 // - For a recording, the parameters of its modules are named.
 // - On a card, torch.save and safetensors ask for a storage's address to tell storages apart, and copy whole storages.
@@ -30,9 +31,16 @@ void prepare_python_later();
 
 // The functions below are set before prepare_python() and must not throw.
 
-// `touch` is called for each CPU tensor that a compiled region is about to read. It is also called for each storage of
-// a card that is about to be copied (ullage_touch() of c_api.h).
+// `touch` is called for each CPU tensor that a compiled region with a C++ wrapper is about to read. It is also called
+// for each storage of a card that is about to be copied (ullage_touch() of c_api.h).
 void set_touch(std::function<void(Address begin, Bytes size)> touch);
+
+// `follows` says whether the next op of the calling thread will be followed. It is called before each compiled kernel.
+void set_follows(std::function<bool()> follows);
+
+// `recorded` is called when a compiled region's forward pass begins (true) and ends (false). Grad mode is off inside,
+// but autograd records the region as a whole.
+void set_recorded_as_a_whole(std::function<void(bool enters)> recorded);
 
 // `ended` is called when a step seems to have ended: after each call of that optimizer, of those in use, which was
 // called least often. (If two are called in turn, the very first call of the first one counts too.)
