@@ -3,11 +3,14 @@
 #include "ullage/read/pickle/pickle.h"
 
 #include "read/pickle_text.h"
+#include "seeds.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace ullage::read {
 namespace {
@@ -110,6 +113,61 @@ TEST_F(PickleTest, ListsFilledAlikeGrowApart) {
   EXPECT_EQ(first[5].small_integer(), 7);
   EXPECT_EQ(second[3].small_integer(), 4);
   EXPECT_EQ(second[4].small_integer(), 6);
+}
+
+// Lists of a few kinds in random order, with the same bytes again and again. Some change what the memo has, some are
+// filled in two pieces, and some only begin like a list.
+TEST_F(PickleTest, ListsOfFetchesHaveWhatTheMemoHasThen) {
+  for (std::uint64_t seed = 0; seed < seeds(200); ++seed) {
+    std::minstd_rand random(unsigned(seed) + 1);
+    const auto below = [&](unsigned count) { return unsigned(random() % count); };
+    std::string program = "(";
+    std::vector<std::int64_t> memo;
+    for (unsigned i = 0; i < 9; ++i) {
+      program += "K" + std::string(1, char(i)) + "q" + std::string(1, char(i)) + "0";
+      memo.push_back(i);
+    }
+    std::vector<std::vector<unsigned>> kinds(6);
+    for (auto& kind : kinds) {
+      kind.assign({0, 1, 2});  // all begin with the same bytes
+      for (unsigned more = 1 + below(6); more > 0; --more) kind.push_back(below(9));
+    }
+    const auto fetched = [&](unsigned entry, std::size_t at) {
+      return at % 2 == 0 ? "h" + std::string(1, char(entry)) : "j" + pickled::little(entry, 4);
+    };
+    std::vector<std::vector<std::int64_t>> wanted;
+    for (unsigned n = 0; n < 60; ++n) {
+      const auto& kind = kinds[below(6)];
+      std::string bytes;
+      std::vector<std::int64_t> values;
+      for (std::size_t i = 0; i < kind.size(); ++i) bytes += fetched(kind[i], i), values.push_back(memo[kind[i]]);
+      const unsigned how = below(20);
+      if (how == 0) {  // an entry gets another value
+        const unsigned entry = below(9);
+        memo[entry] = 100 + n;
+        program += "K" + std::string(1, char(100 + n)) + "q" + std::string(1, char(entry)) + "0";
+      }
+      if (how == 1) {  // a tuple, with an empty list below it
+        program += "](" + bytes + "t";
+        wanted.emplace_back();
+      } else if (how == 2) {  // twice into one list
+        program += "](" + bytes + "e(" + bytes + "e";
+        values.insert(values.end(), values.begin(), values.end());
+      } else if (how == 0) {
+        continue;
+      } else {
+        program += "](" + bytes + "e";
+      }
+      wanted.push_back(values);
+    }
+    const auto lists = items(program + "t");
+    ASSERT_EQ(lists.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      std::vector<std::int64_t> got;
+      for (const PickleValue one : pickle_.items(lists[i])) got.push_back(one.small_integer());
+      ASSERT_EQ(got, wanted[i]) << "list " << i << " of seed " << seed;
+    }
+  }
 }
 
 TEST_F(PickleTest, DictsKeepKeysAndValuesInTurn) {

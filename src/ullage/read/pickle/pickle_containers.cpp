@@ -14,8 +14,9 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kFilledKnown = 1u << 12;  // lists remembered, by hash; each lookup costs a comparison
-constexpr std::size_t kLeastShared = 4;         // items; sharing shorter lists is not worth it
+constexpr std::size_t kFilledKnown = 1u << 12;   // lists remembered, by hash; each lookup costs a comparison
+constexpr std::size_t kFetchesKnown = 1u << 13;  // lists remembered, by hash of the list before and the first bytes
+constexpr std::size_t kLeastShared = 4;          // items; sharing shorter lists is not worth it
 
 // Uses four independent sums, so that the multiplications need not wait for each other.
 std::uint64_t hash(std::span<const PickleValue> items) {
@@ -35,6 +36,7 @@ std::uint64_t hash(std::span<const PickleValue> items) {
 bool PickleParser::prepare() {
   filled_.resize(kFilledKnown);
   if (content_ == PickleContent::Checkpoint) return true;  // it is unknown how much of the file is pickle
+  fetches_.resize(kFetchesKnown);
   // Snapshots have about one value for ten bytes. Reserving too much is cheap: unused pages never become resident.
   made_.items_.reserve(std::min<std::size_t>(file_.size() / 8, limits_.items));
   made_.containers_.reserve(std::min<std::size_t>(file_.size() / 64, limits_.containers));

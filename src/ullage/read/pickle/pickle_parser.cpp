@@ -41,13 +41,13 @@ inline bool PickleParser::step(PickleOpcode opcode) {
   switch (opcode) {
     // The most frequent first: most of a file fetches shared stack frames from the memo.
     case PickleOpcode::BinGet:
-      return has(1) && get(take(1));
+      return has(1) && fetch(take(1));
     case PickleOpcode::LongBinGet:
-      return has(4) && get(take(4));
+      return has(4) && fetch(take(4));
     case PickleOpcode::Memoize:
       return put(memo_entries_);
     case PickleOpcode::Mark:
-      return mark();
+      return mark_before_items();
     case PickleOpcode::BinInt:
       return small_integer(4, true);
     case PickleOpcode::BinInt1:
@@ -83,7 +83,7 @@ inline bool PickleParser::step(PickleOpcode opcode) {
     case PickleOpcode::Append:
       return needs(2) && extend(Kind::List, 1);
     case PickleOpcode::Appends:
-      return extend_to_mark(Kind::List);
+      return append_to_mark();
     case PickleOpcode::EmptyTuple:
       return collect(Kind::Tuple, 0);
     case PickleOpcode::Tuple1:
@@ -103,7 +103,7 @@ inline bool PickleParser::step(PickleOpcode opcode) {
     case PickleOpcode::Put:
       return put(decimal_line());
     case PickleOpcode::Get:
-      return get(decimal_line());
+      return fetch(decimal_line().value_or(memo_.size()));
     case PickleOpcode::Frame:
       return skip_frame();
     case PickleOpcode::Proto: {
@@ -187,16 +187,18 @@ inline bool PickleParser::put(std::optional<std::uint64_t> index) {
   if (*index >= at_) return fail("memo entry " + std::to_string(*index) + " within " + std::to_string(at_) + " bytes");
   if (*index >= limits_.memo) return too_many("entries of the memo", limits_.memo);
   if (*index >= memo_.size()) memo_.resize(*index + 1);
-  memo_entries_ += memo_[*index].kind() == Kind::Absent;
+  const bool is_new = memo_[*index].kind() == Kind::Absent;
+  memo_entries_ += is_new;
+  has_changed_entries_ |= !is_new;
   memo_[*index] = stack_.back();
   return true;
 }
 
-inline bool PickleParser::get(std::optional<std::uint64_t> index) {
-  if (!index || *index >= memo_.size() || memo_[*index].kind() == Kind::Absent) {
+inline bool PickleParser::fetch(std::uint64_t index) {
+  if (index >= memo_.size() || memo_[index].kind() == Kind::Absent) {
     return fail("fetches a memo entry that is not there: the file is damaged");
   }
-  return push(memo_[*index]);
+  return push(memo_[index]);
 }
 
 }  // namespace ullage::read

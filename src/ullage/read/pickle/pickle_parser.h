@@ -42,7 +42,7 @@ class PickleParser final {
     return true;
   }
   bool put(std::optional<std::uint64_t> index);
-  bool get(std::optional<std::uint64_t> index);
+  [[gnu::always_inline]] bool fetch(std::uint64_t index);
 
   // pickle_containers.cpp. No function takes values from below the newest mark.
   bool prepare();
@@ -59,6 +59,12 @@ class PickleParser final {
   bool make_room(Pickle::Container& one, std::size_t count);
   bool share(Pickle::Container& one, std::span<const PickleValue> items);
   PickleValue new_container(Kind kind);
+
+  // pickle_fetches.cpp: lists whose items are all fetched from the memo.
+  bool mark_before_items();
+  bool append_to_mark();
+  std::size_t place_of_fetches() const;
+  void remember_fetches(const Pickle::Container& list);
 
   // pickle_objects.cpp: opcodes for checkpoints only.
   bool checkpoint_step(CheckpointOpcode opcode);
@@ -98,6 +104,14 @@ class PickleParser final {
     std::uint32_t begin = 0, size = 0;  // in made_.items_
   };
   std::vector<Items> filled_;  // by hash: the latest items that a list was filled with
+  struct Fetches {
+    std::uint32_t offset = 0, bytes = 0;  // in file_, APPENDS included; no bytes: none is known
+    Items items;
+  };
+  std::vector<Fetches> fetches_;      // by the list before and the first bytes
+  std::uint64_t items_at_ = 0;        // where the items begin that fill the list below the newest mark
+  std::uint32_t list_before_ = 0;     // where the items lie of the list that was filled last
+  bool has_changed_entries_ = false;  // of the memo: bytes that fetch them may mean something else now
   bool stopped_ = false;
   std::optional<Error> error_;
 };
