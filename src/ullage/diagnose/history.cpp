@@ -17,15 +17,13 @@ std::optional<trace::Moment> moment_asked_for(const History& history, std::optio
   return find(history.trace, history.levels, trace::At::Peak);
 }
 
-void look_at_moment(History& history) {
+void look_at_moment(History& history, const std::vector<trace::Phase>& phases) {
   if (!history.moment.event) return;
   const std::size_t event = history.moment.event->value;
   if (event >= history.trace.events.size()) return;
   const trace::Event& at = history.trace.events[event];
   if (const auto* oom = std::get_if<trace::event::OutOfMemory>(&at.what)) history.oom = *oom;
   history.signs = signs_of(*history.stacks, at.stack);
-  const std::vector<trace::Phase> phases =
-      history.meaning ? history.meaning->phases : trace::phases(history.trace, history.meanings);
   if (event < phases.size()) history.phase = phases[event];
 }
 
@@ -61,15 +59,18 @@ bool work_out(History& history, std::optional<trace::At> at) {
     history.ooms += std::holds_alternative<trace::event::OutOfMemory>(event.what) ? 1 : 0;
     history.has_history |= std::holds_alternative<trace::event::Allocation>(event.what);
   }
-  look_at_moment(history);
+  const std::vector<trace::Phase> phases =
+      history.meaning ? history.meaning->phases : trace::phases(history.trace, history.meanings);
+  look_at_moment(history, phases);
   history.categories =
-      history.meaning ? history.meaning->categories : trace::categories(history.trace, history.meanings);
+      history.meaning ? history.meaning->categories : trace::categories(history.trace, history.meanings, phases);
   history.owners = trace::owners_at(history.trace, history.moment, history.meanings, history.categories);
   for (const trace::Owner& owner : history.owners) {
     history.by_category[static_cast<std::size_t>(owner.category)] += owner.bytes;
   }
   find_reserved_peak(history);
-  history.steps = history.meaning ? history.meaning->steps : trace::find_steps(history.trace, history.meanings);
+  history.steps = history.meaning ? history.meaning->steps
+                                  : trace::find_steps(history.trace, history.meanings, phases, history.levels);
   history.growth = trace::growth(history.trace, history.steps, history.meanings);
   keep_growth_that_is_live(history);
   history.roles =

@@ -55,9 +55,9 @@ const trace::Profile::Device* device_of(const std::vector<trace::Profile::Device
 Understanding understanding_of(const trace::Trace& trace, const trace::Stacks& stacks) {
   Understanding known;
   known.meanings = trace::meanings(stacks);
-  known.categories = trace::categories(trace, known.meanings);
   known.phases = trace::phases(trace, known.meanings);
-  known.steps = trace::find_steps(trace, known.meanings);
+  known.categories = trace::categories(trace, known.meanings, known.phases);
+  known.steps = trace::find_steps(trace, known.meanings, known.phases, trace::levels(trace));
   return known;
 }
 

@@ -19,8 +19,9 @@ using Crowds = std::unordered_map<std::uint64_t, Crowd>;  // by bytes
 
 class Lifetimes final {
  public:
-  Lifetimes(const Trace& trace, const std::vector<StackMeaning>& meanings)
-      : trace_(trace), meanings_(meanings), phases_(phases(trace, meanings)) {
+  Lifetimes(const Trace& trace, const std::vector<StackMeaning>& meanings, const std::vector<Phase>& by_event)
+      : trace_(trace), meanings_(meanings), phases_(by_event) {
+    ULLAGE_CHECK(phases_.size() == trace_.events.size(), "phases of another trace");
     calls_.reserve(phases_.size());
     std::uint32_t call = 0;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
@@ -232,7 +233,7 @@ class Lifetimes final {
 
   const Trace& trace_;
   const std::vector<StackMeaning>& meanings_;
-  const std::vector<Phase> phases_;
+  const std::vector<Phase>& phases_;
   std::vector<std::uint32_t> calls_;  // index: EventId; a number that grows when the phase changes
   std::vector<Category> categories_;
   std::vector<std::vector<StorageId>> chains_;  // a block from before, and those that replaced it one after another
@@ -242,7 +243,13 @@ class Lifetimes final {
 }  // namespace
 
 std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings) {
-  return Lifetimes(trace, meanings).run();
+  const std::vector<Phase> by_event = phases(trace, meanings);
+  return categories(trace, meanings, by_event);
+}
+
+std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings,
+                                 const std::vector<Phase>& by_event) {
+  return Lifetimes(trace, meanings, by_event).run();
 }
 
 }  // namespace ullage::trace

@@ -33,5 +33,8 @@ namespace ullage::trace {
 //   anything else    any                                                  as its stack says
 // In the trace of a take (StackMeaning::certain) every storage is what its stack says.
 std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings);
+// The same, for callers that have the phases() of the trace already.
+std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings,
+                                 const std::vector<Phase>& by_event);
 
 }  // namespace ullage::trace

@@ -24,16 +24,15 @@ std::vector<Phase> annotated_phases(const Trace& trace) {
   std::vector<Phase> phases(trace.events.size(), Phase::Unknown);
   const std::vector<Annotated> ranges = annotated(trace);
   for (const AnnotationRule& rule : kAnnotationRules) {
-    std::vector<std::int32_t> opened(phases.size() + 1);  // annotations that begin at this event minus those that end
-    bool any = false;
+    std::vector<std::int32_t> opened;  // annotations that begin at this event minus those that end; empty: none
     for (const Annotated& one : ranges) {
       if (one.name.find(rule.part) == one.name.npos) continue;
+      opened.resize(phases.size() + 1);
       ++opened[one.begin.value];
       --opened[one.end.value];
-      any = true;
     }
     std::int64_t open = 0;
-    for (std::size_t i = 0; any && i < phases.size(); ++i) {
+    for (std::size_t i = 0; !opened.empty() && i < phases.size(); ++i) {
       open += opened[i];
       if (open > 0) phases[i] = rule.phase;
     }

@@ -39,8 +39,8 @@ std::vector<OptimizerCall> annotated_calls(const Trace& trace, const std::vector
   return calls;
 }
 
-std::vector<OptimizerCall> calls_by_stack(const Trace& trace, const std::vector<StackMeaning>& meanings) {
-  const std::vector<Phase> by_event = phases(trace, meanings);
+std::vector<OptimizerCall> calls_by_stack(const Trace& trace, const std::vector<StackMeaning>& meanings,
+                                          const std::vector<Phase>& by_event) {
   std::vector<OptimizerCall> calls;
   bool open = false;
   for (std::size_t i = 0; i < by_event.size(); ++i) {
@@ -82,8 +82,7 @@ struct Allocations {
   std::vector<std::uint64_t> levels;   // live bytes before the allocation
 };
 
-Allocations allocations_from(const Trace& trace, EventId from) {
-  const Levels level = levels(trace);
+Allocations allocations_from(const Trace& trace, const Levels& level, EventId from) {
   Allocations found;
   bool any_stack = false;
   for (std::uint64_t i = from.value; i < trace.events.size(); ++i) {
@@ -133,8 +132,9 @@ bool are_steps(const std::vector<StackMeaning>& meanings, const Allocations& all
 }
 
 // The begins of a loop's turns from an event on. Empty if there are fewer than three turns, or the turns are no steps.
-std::vector<EventId> turns_from(const Trace& trace, const std::vector<StackMeaning>& meanings, EventId from) {
-  const Allocations all = allocations_from(trace, from);
+std::vector<EventId> turns_from(const Trace& trace, const std::vector<StackMeaning>& meanings, const Levels& level,
+                                EventId from) {
+  const Allocations all = allocations_from(trace, level, from);
   const std::vector<std::size_t> turns = find_turns(all.symbols, all.levels);
   std::vector<EventId> begins;
   if (turns.empty() || !are_steps(meanings, all, turns)) return begins;
@@ -145,6 +145,13 @@ std::vector<EventId> turns_from(const Trace& trace, const std::vector<StackMeani
 }  // namespace
 
 Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings) {
+  return find_steps(trace, meanings, phases(trace, meanings), levels(trace));
+}
+
+Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings, const std::vector<Phase>& by_event,
+                 const Levels& level) {
+  ULLAGE_CHECK(by_event.size() == trace.events.size(), "phases of another trace");
+  ULLAGE_CHECK(level.live.size() == trace.events.size(), "levels of another trace");
   for (const Event& one : trace.events) {
     ULLAGE_CHECK(one.stack.value < meanings.size(), "meanings of other stacks");
   }
@@ -153,7 +160,7 @@ Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings) 
   std::vector<OptimizerCall> calls = annotated_calls(trace, meanings);
   if (!calls.empty()) steps.from = Steps::From::Annotations;
   if (calls.empty()) {
-    calls = calls_by_stack(trace, meanings);
+    calls = calls_by_stack(trace, meanings, by_event);
     if (!calls.empty()) steps.from = Steps::From::Stacks;
   }
   EventId last{};
@@ -166,7 +173,7 @@ Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings) 
     }
   }
   // Looks for a loop without an optimizer: in the whole trace, or after the last call of one (an evaluation).
-  const std::vector<EventId> turns = turns_from(trace, meanings, last);
+  const std::vector<EventId> turns = turns_from(trace, meanings, level, last);
   if (turns.empty()) return steps;
   if (steps.from == Steps::From::Nothing) {
     steps.from = Steps::From::Period;

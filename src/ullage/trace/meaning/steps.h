@@ -30,6 +30,9 @@ struct Steps {
   std::size_t whole() const { return begins.empty() ? 0 : begins.size() - (last_is_whole ? 0 : 1); }
 };
 Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings);
+// The same, for callers that have the phases() and levels() of the trace already.
+Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings, const std::vector<Phase>& by_event,
+                 const Levels& level);
 
 // Bytes that one stack leaves behind in step after step. Counts storages that are born in a step and alive at the end
 // of the next, less those of them that die later. The first step does not count (loading, optimizer state). It is a
