@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 namespace ullage::diagnose {
 namespace {
 
 // No pool is larger. Larger figures of a damaged file are not added up, because sums of bytes must not pass 2^64.
 constexpr Bytes kLargestPool{std::uint64_t{1} << 56};
+
+constexpr Bytes kLeastPinned = 1_MiB;  // smaller holes of a segment are not told
 
 // Ranges [begin, end) of addresses. Ordinary segments never merge; the pages of expandable segments do.
 class Ranges {
@@ -69,9 +73,13 @@ Ranges segments_at(const trace::DeviceRecording& recorded, const trace::Moment& 
   return ranges;
 }
 
+struct Owned {
+  Bytes live, largest;  // of all its blocks; of its largest one
+};
+
 struct Within {
   Bytes live, largest_hole;
-  std::unordered_map<std::string, Bytes> by_owner;
+  std::unordered_map<std::string, Owned> by_owner;
 };
 
 // Looks into one segment. `live` is sorted by address, so the segment's storages are neighbours, from `next` on.
@@ -94,10 +102,17 @@ Within look_into(std::uint64_t begin, std::uint64_t end, const trace::Trace& tra
         covered, storage.address.value + std::min(round_up(bytes, kAlignment).count, end - storage.address.value));
     const std::size_t stack = storage.stack.value;
     const bool known = stack < meanings.size() && !meanings[stack].name.empty();
-    within.by_owner[known ? meanings[stack].name : "blocks without a stack"] += bytes;
+    Owned& owned = within.by_owner[known ? meanings[stack].name : "blocks without a stack"];
+    owned.live += bytes;
+    owned.largest = std::max(owned.largest, bytes);
   }
   within.largest_hole = std::max(within.largest_hole, Bytes{end - std::min(covered, end)});
   return within;
+}
+
+// Of two owners with as many bytes, the first by name is chosen, so that an answer does not depend on a hash.
+bool owns_less(const std::pair<const std::string, Owned>& a, const std::pair<const std::string, Owned>& b) {
+  return std::tie(a.second.live, b.first) < std::tie(b.second.live, a.first);
 }
 
 std::vector<Pin> sorted_pins(const std::map<std::string, Pin>& by_owner) {
@@ -147,12 +162,12 @@ std::optional<PoolLayout> layout_at(const trace::DeviceRecording& recorded, cons
       ++layout.empty_segments;
     } else {
       layout.stuck += holes;
-      if (holes > within.live && holes >= 1_MiB) {
-        const auto largest = std::max_element(within.by_owner.begin(), within.by_owner.end(),
-                                              [](const auto& a, const auto& b) { return a.second < b.second; });
-        Pin& pin = pins[largest->first];
-        pin.owner = largest->first;
-        pin.live += within.live, pin.pinned += holes, ++pin.segments;
+      if (holes >= kLeastPinned) {
+        const auto& [owner, owned] = *std::max_element(within.by_owner.begin(), within.by_owner.end(), owns_less);
+        Pin& pin = pins[owner];
+        pin.owner = owner;
+        pin.live += within.live, pin.own += owned.live, pin.pinned += holes, ++pin.segments;
+        pin.largest = std::max(pin.largest, owned.largest);
       }
     }
   }

@@ -19,11 +19,13 @@
 
 namespace ullage::diagnose {
 
-// An owner whose blocks keep segments from being given back.
+// An owner that has the most live bytes in some segments, and so keeps them from being given back.
 struct Pin {
   std::string owner;
-  Bytes live;    // of all live blocks in those segments
-  Bytes pinned;  // the holes beside them
+  Bytes live;     // of all live blocks in those segments
+  Bytes own;      // of the owner's blocks there
+  Bytes largest;  // the largest of these
+  Bytes pinned;   // the holes in those segments
   std::uint64_t segments = 0;
 };
 
@@ -35,7 +37,7 @@ struct PoolLayout {
   std::uint64_t segments = 0;
   std::uint64_t empty_segments = 0;
   Bytes in_private_pools;  // of reserved, but at the end of the recording: CUDA graphs' pools
-  std::vector<Pin> pins;   // most pinned bytes first; of segments with more holes than live bytes
+  std::vector<Pin> pins;   // most pinned bytes first; of segments with 1 MiB of holes or more
 };
 
 // None if the recording has no segments, or if its blocks and segments contradict each other.

@@ -48,9 +48,10 @@ std::optional<Finding> in_message(const Evidence& evidence) {
 void say_pins(const PoolLayout& layout, std::vector<std::string>& why) {
   for (std::size_t i = 0; i < std::min<std::size_t>(layout.pins.size(), 2); ++i) {
     const Pin& pin = layout.pins[i];
-    why.push_back(fmt::format("{} in {} segment{} cannot be given back because {} of live blocks lie among them: {}",
-                              to_string(pin.pinned), pin.segments, pin.segments == 1 ? "" : "s", to_string(pin.live),
-                              pin.owner));
+    why.push_back(fmt::format(
+        "{} in {} segment{} cannot be given back because {} of live blocks lie among them: {} by {}, the largest of {}",
+        to_string(pin.pinned), pin.segments, pin.segments == 1 ? "" : "s", to_string(pin.live), to_string(pin.own),
+        pin.owner, to_string(pin.largest)));
   }
 }
 
