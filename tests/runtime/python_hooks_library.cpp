@@ -17,11 +17,13 @@ namespace {
 struct Counting final : OpListener, SavedListener {
   std::atomic<long> ops{0}, open{0}, inputs{0}, saved_count{0}, unpacked{0}, released_count{0}, touched{0}, kernels{0},
       forward_kernels{0};
+  std::atomic<long> allocations{0};  // torch.empty_strided, which no program here calls itself
   std::atomic<bool> slices{false};
 
   bool fits(const OpCall&) override { return !slices; }
   void begin(OpCall& call) override {
     ++ops, ++open;
+    allocations += call.name == "aten::empty_strided";
     if (call.name == "ullage::compiled_kernel") {
       ++kernels;
       forward_kernels += grad_mode() && !in_backward();
@@ -80,5 +82,6 @@ long test_unpacked() { return counting().unpacked; }
 long test_released() { return counting().released_count; }
 long test_touched() { return counting().touched; }
 long test_kernels() { return counting().kernels; }
+long test_allocations() { return counting().allocations; }
 long test_forward_kernels() { return counting().forward_kernels; }
 }

@@ -276,6 +276,17 @@ def meanwhile(step, part):
 """
 
 
+@case(deviations=0, rescues=0, least_steps=STEPS - 4)
+def small_tensors_made_before_a_large_one():
+    """
+def meanwhile(step, part):                                          # by the same op, which reads nothing
+    if part != "in forward": return
+    torch.empty(16), torch.empty(64, 16)
+    copy = torch.empty(2048, 256)
+    said.append(float(torch.tanh(copy.copy_(inputs[-1].detach())).sum()))
+"""
+
+
 @case(deviations=0, rescues=0)
 def weights_in_mapped_files():
     """

@@ -435,6 +435,7 @@ def main():
         except Exception as error:
             print(f"{name}: skipped: plain torch fails: {' '.join(str(error).split())[:200]}")
             continue
+        allocations = library.test_allocations()
         for record, slices in ((0, 0), (0, 1), (1, 0)):
             try:
                 check(library, name, function, expected, record, slices)
@@ -445,6 +446,7 @@ def main():
             assert library.test_kernels() > 0, "no compiled kernel ran as an op"
             forward, kernels = library.test_forward_kernels(), library.test_kernels()
             assert 0 < forward < kernels, f"of {kernels} kernels {forward} were seen as a forward pass"
+            assert library.test_allocations() > allocations, "no compiled region allocated by an op"
             print(f"compiled kernels ran as {kernels} ops, {forward} of them in forward passes")
         if name == "compile_inductor_cpp_wrapper":
             assert library.test_touched() > 0, "no compiled region announced its inputs"

@@ -178,6 +178,16 @@ def _ullage_prepare():
                     now.call = None
             return run_as_op
 
+        # A region's own allocations pass the dispatcher too: plans move only what ops made.
+        guards, empty = torch._C._dynamo.guards, torch.ops.aten.empty_strided.default
+        allocate, cpu = guards._empty_strided_cpu, torch.device('cpu')
+        def allocate_by_op(size, stride, dtype):
+            if not follows():
+                return allocate(size, stride, dtype)
+            with torch._C._ExcludeDispatchKeyGuard(modes), torch._C._AutoDispatchBelowAutograd():
+                return empty(size, stride, dtype=dtype, device=cpu)
+        guards._empty_strided_cpu = allocate_by_op
+
         cache = module.CppPythonBindingsCodeCache
         load = cache.load_pybinding_async.__func__
         def load_as_op(cls, argtypes, *more, **named):
