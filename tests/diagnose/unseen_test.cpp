@@ -194,5 +194,46 @@ TEST(Unseen, AnEvaluationIsToldOfTheTrainersSettings) {
   EXPECT_NE(action_of(all.at(0), "outputs_to_host").find("preprocess_logits_for_metrics"), std::string::npos);
 }
 
+TEST(Unseen, EachToolIsToldItsOwnSettings) {
+  struct Row {
+    const char *text, *id, *word;
+  };
+  for (const auto& [text, id, word] : {
+           // huggingface/text-generation-inference#1831
+           Row{"File \"/opt/conda/text_generation_server/utils/layers.py\", line 503, in forward\n"
+               "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 11.32 GiB. GPU 0 has a total "
+               "capacty "
+               "of 79.14 GiB of which 3.98 GiB is free.",
+               "tgi_tokens", "--max-batch-prefill-tokens"},
+           // hbb1/2d-gaussian-splatting#97
+           Row{"num_rendered, color = _C.rasterize_gaussians(*args)\ntorch.cuda.OutOfMemoryError: CUDA out of memory.",
+               "splatting_points", "densify"},
+           // weify627/4D-Rotor-Gaussians#14
+           Row{"line 2: 3197021 Killed ns-train splatfacto-big", "splatting_pictures", "cache"},
+           // ljwztc/CLIP-Driven-Universal-Model#55
+           Row{"File \"/p/monai/inferers/utils.py\", line 180, in sliding_window_inference\nRuntimeError: CUDA out of "
+               "memory. Tried to allocate 2.70 GiB (GPU 0; 11.91 GiB total capacity; 8.87 GiB already allocated; 2.31 "
+               "GiB free; 8.90 GiB reserved in total by PyTorch)",
+               "volumes_host_result", "sw_batch_size"},
+           // epi2me-labs/wf-pore-c#49
+           Row{"Process `POREC:to_pairs_file` terminated with an error exit status (137)", "workflow_memory", "mem_mb"},
+       }) {
+    const std::vector<Diagnosis> all = judged(text);
+    ASSERT_FALSE(all.empty()) << text;
+    EXPECT_NE(action_of(all[0], id).find(word), std::string::npos) << id << ": " << action_of(all[0], id);
+  }
+}
+
+TEST(Unseen, AServingToolIsToldOfOtherVersions) {
+  // huggingface/text-generation-inference#1831
+  const std::string message =
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 11.32 GiB. GPU 0 has a total capacty of "
+      "79.14 GiB of which 3.98 GiB is free.";
+  EXPECT_TRUE(remedy(
+      judged("File \"/opt/conda/text_generation_server/utils/layers.py\", line 503, in forward\n" + message).at(0),
+      "other_version"));
+  EXPECT_FALSE(remedy(judged(message).at(0), "other_version"));
+}
+
 }  // namespace
 }  // namespace ullage::diagnose

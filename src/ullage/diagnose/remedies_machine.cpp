@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace ullage::diagnose {
 namespace {
@@ -198,6 +199,19 @@ std::optional<Remedy> update_driver(const Asked& asked) {
       "driver");
 }
 
+// Of the fixes that public threads name for tools that serve a model, about one in ten is another version.
+std::optional<Remedy> other_version(const Asked& asked) {
+  constexpr std::array kWithout = {Tool::ComfyUi, Tool::WebUi,  Tool::Mlx,        Tool::Node,    Tool::Java,
+                                   Tool::Dask,    Tool::DuckDb, Tool::ClickHouse, Tool::Hosting, Tool::Boosting};
+  const Tool tool = asked.evidence.speaker.tool;
+  if (!asked.evidence.message || !serves(tool) || std::ranges::find(kWithout, tool) != kWithout.end()) {
+    return std::nullopt;
+  }
+  return known(fmt::format("another version of {}: a newer one (update), or the one before if it ran there",
+                           spoken(asked.evidence.speaker)->name),
+               "what such a program takes changes from release to release");
+}
+
 std::optional<Remedy> find_index_error(const Asked&) {
   return known("CUDA_LAUNCH_BLOCKING=1, or the same batch on the CPU: the true error is then raised where it happens",
                "no memory advice helps here");
@@ -250,6 +264,10 @@ constexpr std::array kMachineRemedies = {
     RemedyRule{"smaller_kernel", {"not_memory"}, &smaller_kernel},
     RemedyRule{"check_sizes", {"garbage_size"}, &find_size},
     RemedyRule{"match_versions", {"library_mismatch"}, &match_versions},
+    RemedyRule{"other_version",
+               {"utilization_share", "kv_cache", "private_pools", "driver_refused", "buffer_limit", "device_full",
+                "too_big_for_device"},
+               &other_version},
 };
 
 }  // namespace

@@ -83,7 +83,15 @@ std::optional<Remedy> same_lengths(const Asked& asked) {
 }
 
 std::optional<Remedy> empty_cache(const Asked& asked) {
-  Remedy remedy{"", "torch.cuda.empty_cache() at the border between phases (before validation, before saving)",
+  if (asked.cause.id == "fragmentation") {
+    // Pieces of another phase's sizes: a state that was read, a copy that was written.
+    const Signs& signs = asked.evidence.signs;
+    const bool border = signs.has(Sign::Loading) || signs.has(Sign::Saving);
+    if (!asked.evidence.message || !border) return std::nullopt;
+  }
+  Remedy remedy{"",
+                "gc.collect() and torch.cuda.empty_cache() at the border between phases (after loading, before "
+                "validation and saving)",
                 std::nullopt, Basis::Known, "gives whole free segments back; costs time at each call"};
   if (asked.evidence.history && asked.evidence.history->layout) {
     remedy.saves = asked.evidence.history->layout->usable, remedy.basis = Basis::Computed;
@@ -143,7 +151,7 @@ constexpr std::array kPoolRemedies = {
     RemedyRule{"early_handle", {"late_library_handle"}, &early_handle},
     RemedyRule{"head_room", {"late_library_handle", "library_workspace"}, &head_room},
     RemedyRule{"no_cudnn_benchmark", {"library_workspace"}, &no_benchmark},
-    RemedyRule{"empty_cache", {"late_library_handle", "cached_unused"}, &empty_cache},
+    RemedyRule{"empty_cache", {"late_library_handle", "cached_unused", "fragmentation"}, &empty_cache},
 };
 
 }  // namespace

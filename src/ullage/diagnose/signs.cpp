@@ -102,6 +102,7 @@ constexpr Word kWords[] = {
     {Sign::Distributed, In::Line, "torchrun"},
     {Sign::PinnedMemory, In::Frame, "pin_memory"},
     {Sign::PinnedMemory, In::Code, "pin_memory"},
+    {Sign::PinnedMemory, In::Phrase, "page-lock"},
     {Sign::LoaderWorker, In::Phrase, "dataloader worker"},
     {Sign::LoaderWorker, In::Frame, "data/_utils/worker.py"},
     {Sign::Moving, In::Code, ".to(device"},

@@ -28,13 +28,21 @@ constexpr ToolAdvice kServingAdvice[] = {
     {Tool::Vllm, "vllm_eager", For::Device, "--enforce-eager, or fewer sizes: no CUDA graphs",
      "captured graphs take 1 to 3 GiB beside the KV cache"},
     {Tool::Vllm, "vllm_smaller", For::Device,
-     "--kv-cache-dtype fp8, a quantized model, or --tensor-parallel-size N over several cards", ""},
+     "--kv-cache-dtype fp8, a quantized model (--quantization fp8), --cpu-offload-gb N, or --tensor-parallel-size N "
+     "over "
+     "several cards; for pictures --limit-mm-per-prompt and fewer max_pixels",
+     ""},
+    {Tool::Vllm, "vllm_host", For::Host,
+     "--swap-space 0, --max-parallel-loading-workers 1, docker run --shm-size=16g (or --ipc=host), more RAM or swap",
+     "each worker stages its part of the weights on the host"},
     {Tool::Sglang, "sglang_mem_fraction", For::Device,
      "--mem-fraction-static: lower (0.8, 0.7) where activations or CUDA graphs fail, higher where the KV cache is too "
      "small",
      "it is the share for weights and KV cache alone"},
     {Tool::Sglang, "sglang_chunk", For::Device,
-     "--chunked-prefill-size 2048, --max-running-requests N, --cuda-graph-max-bs N, --context-length N", ""},
+     "--chunked-prefill-size 2048, --max-running-requests N, --cuda-graph-max-bs N (or --disable-cuda-graph, "
+     "--disable-piecewise-cuda-graph), --context-length N, --kv-cache-dtype fp8_e5m2",
+     ""},
     {Tool::Sglang, "sglang_parallel", For::Device,
      "--tp N (tensor parallel over several cards), a quantized model, or CPU offload (--cpu-offload-gb N, "
      "--dit-cpu-offload)",
@@ -45,6 +53,14 @@ constexpr ToolAdvice kServingAdvice[] = {
      "SGLANG_ENABLE_LOGITS_PROCESSER_CHUNK=1; log-probabilities of fewer input tokens (logprob_start_len)",
      "the logits of all tokens of a prefill are else made in one piece",
      {"logits"}},
+    {Tool::Sglang, "sglang_host", For::Host,
+     "a lower --hicache-ratio, docker run --shm-size=32g (or --ipc=host), more RAM; one rank that loads at a time", ""},
+    {Tool::Tgi, "tgi_tokens", For::Device,
+     "--max-batch-total-tokens N (or a lower --cuda-memory-fraction), --max-batch-prefill-tokens N, --max-input-tokens "
+     "N, --max-total-tokens N, --max-concurrent-requests N; for embeddings --max-batch-tokens N",
+     "the launcher else fits the batch to all that a short trial left free"},
+    {Tool::Tgi, "tgi_smaller", For::Device,
+     "--quantize (eetq, awq, fp8), --num-shard N over several cards, --cuda-graphs 0, a smaller model", ""},
     {Tool::Lmdeploy, "lmdeploy_cache", For::Device,
      "TurbomindEngineConfig(cache_max_entry_count=0.2) (--cache-max-entry-count): a smaller share for the KV cache",
      "by default the engine takes 80 % of what is free for the KV cache (50 % up to version 0.2)"},
@@ -122,7 +138,9 @@ constexpr ToolAdvice kServingAdvice[] = {
      "GGUF)",
      ""},
     {Tool::LlamaCpp, "llama_layers", For::Device,
-     "-ngl N (--n-gpu-layers): fewer layers on the card, the rest on the CPU", ""},
+     "-ngl N (--n-gpu-layers): fewer layers on the card, the rest on the CPU; of a mixture --n-cpu-moe N (-ot "
+     "exps=CPU); --no-mmproj-offload",
+     ""},
     {Tool::LlamaCpp, "llama_context", For::Any,
      "-c N (--ctx-size): a shorter context; -np 1; -fa with -ctk q8_0 -ctv q8_0 for a smaller KV cache", ""},
     {Tool::LlamaCpp, "llama_batch", For::Device,
@@ -141,7 +159,7 @@ constexpr ToolAdvice kServingAdvice[] = {
      "the table of tensors has a size that the program states; the device may have plenty",
      {"memory_fraction_cap"}},
     {Tool::LlamaCpp, "llama_host", For::Host,
-     "GGML_CUDA_NO_PINNED=1 where pinned memory fails; mmap left on (no --no-mmap, no --mlock)",
+     "GGML_CUDA_NO_PINNED=1 where pinned memory fails; mmap left on (no --no-mmap, no --mlock); --cache-ram 0",
      "pinned memory is limited, by WSL2 to a part of the machine's"},
     {Tool::Ollama, "ollama_host", For::Host,
      "a smaller model or quantization, or more memory: of the machine, or of the container or VM (Docker Desktop's "
@@ -154,7 +172,9 @@ constexpr ToolAdvice kServingAdvice[] = {
      "a shorter context: num_ctx or OLLAMA_CONTEXT_LENGTH; OLLAMA_NUM_PARALLEL=1, OLLAMA_MAX_LOADED_MODELS=1", ""},
     {Tool::Ollama, "ollama_cache", For::Device, "OLLAMA_FLASH_ATTENTION=1 with OLLAMA_KV_CACHE_TYPE=q8_0", ""},
     {Tool::Ollama, "ollama_layers", For::Device,
-     "num_gpu N: fewer layers on the card; OLLAMA_GPU_OVERHEAD for a margin", ""},
+     "num_gpu N: fewer layers on the card; OLLAMA_GPU_OVERHEAD for a margin; other models stopped first (ollama stop, "
+     "OLLAMA_KEEP_ALIVE=0)",
+     ""},
     {Tool::ComfyUi, "comfyui_offload", For::Device,
      "--lowvram (or --novram), --reserve-vram N; CPU offload in the loader node; unload models between the stages", ""},
     {Tool::ComfyUi, "comfyui_tiled", For::Device, "VAE Decode (Tiled) in place of VAE Decode", ""},
@@ -179,7 +199,9 @@ constexpr ToolAdvice kServingAdvice[] = {
      "pipe.enable_model_cpu_offload() (or enable_sequential_cpu_offload(), or group offloading)", ""},
     {Tool::Diffusers, "diffusers_tiling", For::Device, "pipe.vae.enable_tiling() and pipe.vae.enable_slicing()", ""},
     {Tool::Diffusers, "diffusers_smaller", For::Any,
-     "quantized weights, fewer frames, a lower resolution, num_images_per_prompt=1", ""},
+     "half precision (torch_dtype=torch.bfloat16) or quantized weights, fewer frames, a lower resolution, "
+     "num_images_per_prompt=1",
+     ""},
     {Tool::Mlx, "mlx_prompt", For::Any,
      "a shorter prompt or smaller prefill chunks (--prefill-step-size 512, --max-num-batched-tokens), a quantized KV "
      "cache",
