@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace ullage::diagnose {
 namespace {
@@ -129,6 +130,17 @@ bool Evidence::holds_more_than_capacity() const {
     if (held && saturating_sub(*held, *facts.capacity) > slack_of(precision)) return true;
   }
   return false;
+}
+
+bool Evidence::names_a_device() const {
+  if (!message) return false;
+  const auto names = [](const std::string& line) {
+    const std::string words = lower(line);
+    return std::ranges::any_of(std::array{"gpu", "cuda", "vram", "hip", "rocm", "metal", "vulkan", "opencl", "device"},
+                               [&](const char* word) { return words.find(word) != std::string::npos; });
+  };
+  return names(message->text) || std::ranges::any_of(message->before, names) ||
+         std::ranges::any_of(message->after, names);
 }
 
 bool Evidence::told_by_library() const {

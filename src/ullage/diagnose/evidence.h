@@ -41,6 +41,8 @@ struct Evidence {
   // Returns whether the driver refused a program that has PyTorch's pool. The pool words its own refusals, so this was
   // another call: of a context, of pinned memory, of a library's or a graph's memory.
   bool told_beside_the_pool() const;
+  // Returns whether the message or a line around it names a device: "gpu", "cuda", "vram".
+  bool names_a_device() const;
   // The message is about a multiprocessor's on-chip memory, which has nothing to do with the device's.
   bool is_on_chip() const { return message && message->form.starts_with("on-chip"); }
   // Returns true if the difference is more than rounding. The size that the driver states then does not limit this

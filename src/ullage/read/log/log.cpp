@@ -83,6 +83,11 @@ bool names_the_reason(const OutOfMemory& kill) {
 bool is_vague(const OutOfMemory& error) { return error.form == "other" || error.form == "ctranslate2"; }
 constexpr std::uint64_t kBeside = 5;  // lines
 
+// Returns whether the words are those of many programs. They count only if the text has no other error.
+bool is_plain(const OutOfMemory& error) { return error.form.starts_with("plain"); }
+constexpr std::size_t kMostPlain = 100;
+constexpr std::size_t kMostOfALine = 240;  // letters: a longer one is a paragraph about errors
+
 bool states_figures(const OutOfMemory& error) {
   return error.requested || error.capacity || error.allocated || error.free || error.process || error.needed;
 }
@@ -102,6 +107,9 @@ class LogReader {
 
   trace::Log read() && {
     for (std::size_t at = find_trigger(text_, 0); at != text_.npos; at = find_trigger(text_, next_)) take(at);
+    if (log_.errors.empty() && log_.summaries.empty()) {
+      for (const FoundMessage& found : plain_) add(found);
+    }
     log_.lines = line_of(text_.size()) - (text_.empty() || text_.back() == '\n' ? 1 : 0);
     return std::move(log_);
   }
@@ -114,7 +122,12 @@ class LogReader {
     if (at + kForward <= searched_) return;
     const std::size_t from = std::max(searched_, at > kBackward ? at - kBackward : 0);
     const std::size_t to = std::min(text_.size(), at + kAhead);
-    const auto found = find_message(text_, from, to, last_end_);
+    auto found = find_message(text_, from, to, last_end_);
+    for (; found && is_plain(found->error); found = find_message(text_, found->lead + 1, to, last_end_)) {
+      if (plain_.size() < kMostPlain && line_at(text_, found->lead).of(text_).size() <= kMostOfALine) {
+        plain_.push_back(*found);
+      }
+    }
     if (!found) {
       searched_ = std::max(searched_, to);
       return;
@@ -208,6 +221,7 @@ class LogReader {
 
   std::string_view text_;
   trace::Log log_;
+  std::vector<FoundMessage> plain_;
   std::unordered_map<std::string, std::size_t> errors_;  // by key
   std::size_t next_ = 0;                                 // where the search for the next trigger begins
   std::size_t searched_ = 0;                             // all messages that begin before this offset are found

@@ -14,6 +14,13 @@ constexpr std::string_view kWords[] = {
     "total capac", "already allo", "d by pytorch", "has a total", "buffer size:", "d allowed mem", "got an oom",
     "not allocate", "out_of_m", "defaultcpualloc", "enough memory", "allocation on device", "larger than the",
     "pool grew", "out-of-mem",
+    // general words
+    "of vram", "gh vram", "enough gpu", "enough video", "ficient gpu", "y exhaust", "enomem", "memory layout",
+    "on the gpu", "fit in mem", "available memory", "llocatable", "device mem", "f_resourc", "buffer_size", "nvmapmem",
+    "e_type_mem", "s_memory_err", "malloc fail", "enlarge mem", "error: oom", "borted(oom", "y object alloc",
+    "enough space", "imum possible", "code 52", "3221225495", "(os error 14", "winerror 8]", "winerror 14",
+    "data too l", "oom comman", "exceeded per-", "exceeded dist", "exceeded mem", "exceeded the mem",
+    "exceeded its mem", "signal: 9", "b killed:", "allocation fail", "allocation of ",
     // libraries
     "cufft_al", "bad_alloc", "_status_", "type_alloc_buffer", "cudnn algorithm", "unable to find an engine", "magma: c",
     "magma_err", "cuda failure", "cuda runtime error (2)", "thcudacheck", "errormemory", "ur_result_error_out",

@@ -140,6 +140,12 @@ inline constexpr Clause kClickHouse[] = {
     {"maximum: $", {&M::allowed}},
 };
 
+// Programs that no table knows.
+inline constexpr Clause kGeneral[] = {
+    {"allocate $", {&M::requested}},
+    {"Allocation of $", {&M::requested}},
+};
+
 // onnxruntime, core/framework/bfc_arena.cc
 inline constexpr Clause kOnnx[] = {
     {"requested buffer of size |", {&M::requested}},

@@ -2,7 +2,11 @@
 #include "ullage/read/log/message_forms.h"
 
 #include "ullage/read/log/message_clauses.h"
+#include "ullage/read/log/message_general.h"
 #include "ullage/read/log/message_pattern.h"
+
+#include <algorithm>
+#include <array>
 
 namespace ullage::read {
 namespace {
@@ -10,7 +14,7 @@ namespace {
 using enum trace::Teller;
 using trace::Limit;
 
-constexpr Lead kLeads[] = {
+constexpr Lead kNamedLeads[] = {
     // PyTorch's pools. Some messages lack their beginning: pasted by hand, or cut off where the log begins.
     {"CUDA out of memory", Cuda, "cuda", "", kPool},
     {"HIP out of memory", Hip, "hip", "", kPool},
@@ -380,6 +384,13 @@ constexpr Version kVersions[] = {
     {"metal", kDecimalLabel, "metal-gb", "1.12 to 2.6"},
     {"metal", 0, "metal-gib", "2.7 or later"},
 };
+
+constexpr auto kLeads = [] {
+  std::array<Lead, std::size(kNamedLeads) + std::size(general::kLeads)> all;
+  std::copy(std::begin(general::kLeads), std::end(general::kLeads),
+            std::copy(std::begin(kNamedLeads), std::end(kNamedLeads), all.begin()));
+  return all;
+}();
 
 constexpr int kLeadCount = static_cast<int>(std::size(kLeads));
 

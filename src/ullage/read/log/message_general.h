@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Words of a lack of memory that many programs use, as leads. Those whose form begins with "plain" count only if a text
+// has no other error, because they say neither who refused nor whose memory it was.
+
+#include "ullage/read/log/message_clauses.h"
+#include "ullage/read/log/message_forms.h"
+
+namespace ullage::read::general {
+
+using enum trace::Teller;
+using trace::Limit;
+
+inline constexpr std::uint16_t kPlain = kWithError;
+
+inline constexpr Lead kLeads[] = {
+    // The device's, by their own words.
+    {"ran out of memory, skipping batch", Cuda, "cuda", "", kPool},  // Boltz
+    {"CUDA error: memory allocation fail", CudaDriver, "cuda-error", "", kDriver},
+    {"hipErrorMemoryAllocation", CudaDriver, "hip-error-name", "", kDriver},
+    {"HSA_STATUS_ERROR_OUT_OF_RESOURCES", CudaDriver, "hsa-error", "", {}},
+    {"rocblas_status_memory_error", Cublas, "cublas-alloc", "", {}},
+    {"PI_ERROR_OUT_OF_RESOURCES", Xpu, "xpu-driver", "", kDriver},
+    {"PI_ERROR_OUT_OF_DEVICE_MEMORY", Xpu, "xpu-driver", "", kDriver},
+    {"PI_ERROR_OUT_OF_HOST_MEMORY", Cpu, "xpu-host", "", {}},
+    {"CL_OUT_OF_RESOURCES", Other, "opencl", "", {}},
+    {"CL_OUT_OF_HOST_MEMORY", Cpu, "opencl-host", "", {}},
+    {"CL_INVALID_BUFFER_SIZE", Other, "opencl", "", {}, 0, Limit::Buffer},
+    {"Exceeded max size of memory object allocation", Other, "opencl", "", {}, 0, Limit::Buffer},
+    {"GL_OUT_OF_MEMORY", Other, "graphics", "", {}},
+    {"E_OUTOFMEMORY", Other, "graphics", "", {}},
+    {"NvMapMemAlloc", Other, "tegra", "", {}, kWithError},
+    {"Out of memory on device. To view more detail", Other, "matlab", "", {}},
+    {"Not enough allocatable device memory", Other, "opencl", "", {}},
+    {"Prefill out of memory", Other, "sglang-full", "", {}},
+    {"Decode out of memory", Other, "sglang-full", "", {}},
+    {"Not enough memory to handle % prefill tokens", Other, "tgi-prefill", "", {}},
+    {"Not enough memory, use lower resolution", Other, "webui-attention", "", {}},
+    {"Insufficient GPU memory", Other, "plain-device", "", {}},
+    {"not enough GPU memory", Other, "plain-device", "", {}, kPlain},
+    {"not enough VRAM", Other, "plain-device", "", {}, kPlain},
+    {"not enough video memory", Other, "plain-device", "", {}, kPlain},
+    {"ran out of VRAM", Other, "plain-device", "", {}},
+    {"out of VRAM", Other, "plain-device", "", {}, kPlain},
+    {"GPU memory exhausted", Other, "plain-device", "", {}},
+    {"does not fit on the GPU", Other, "plain-device", "", {}, kPlain},
+    {"failed to allocate device memory", Other, "plain-device", "", {}},
+    {"could not allocate device memory", Other, "plain-device", "", {}},
+
+    // The machine's.
+    {"Insufficient memory) Failed to allocate $", Cpu, "host-alloc", "", kGeneral},  // OpenCV
+    {"Insufficient memory to continue the execution", Cpu, "host-alloc", "", {}},    // .NET
+    {"[WinError 8] Not enough memory resources", Cpu, "windows-page-file", "", {}},
+    {"[WinError 1450]", Cpu, "windows-page-file", "", {}},
+    {"(os error 1450)", Cpu, "windows-page-file", "", {}},
+    {"code*3221225495", Cpu, "windows-page-file", "", {}, kNoDigitBehind},  // STATUS_NO_MEMORY
+    {"ENOMEM:", Cpu, "errno-12", "", {}, kNoName},
+    {"spawn ENOMEM", Cpu, "errno-12", "", {}},
+    {"malloc failed", Cpu, "errno-12", "", {}, kNoName},
+    {"final link failed: memory exhausted", Cpu, "errno-12", "", {}},
+    {"vector memory exhausted (limit", Cpu, "r-vector", "", {}, 0, Limit::Heap},
+    {"vector memory limit of", Cpu, "r-vector", "", {}, kWithError, Limit::Heap},
+    {"Could not reserve enough space for", Cpu, "java-native", "", {}},
+    {"is larger than the maximum possible size", Cpu, "numpy", "", {}},
+    {"WebAssembly.Memory(): could not allocate", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
+    {"Cannot enlarge memory arrays", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
+    {"Aborted(OOM)", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
+    {"Command exited with code 52", Cpu, "java-heap", "", {}, kNoDigitBehind, Limit::Heap},  // Spark's executor
+    {"Query exceeded per-node memory limit", Cpu, "query-cap", "", {}, 0, Limit::Program},
+    {"Query exceeded distributed", Cpu, "query-cap", "", {}, 0, Limit::Program},
+    {"OOM command not allowed when used memory", Cpu, "query-cap", "", {}, 0, Limit::Program},
+    {"Data too large, data for [", Cpu, "query-cap", "", {}, 0, Limit::Program},
+    {"memory layout cannot be allocated", Cpu, "ollama-system", "", {}},
+
+    // What ended a process.
+    {"Killed: 9", KernelKill, "killed", "", {}, kNoDigitBehind},
+    {"(signal: 9, SIGKILL", KernelKill, "signal-9", "", {}},
+    {"killed by signal 9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"job killed: mem", KernelKill, "lsf-limit", "", {}},  // PBS
+    {"CANCELLED*OUT_OF_MEMORY", KernelKill, "slurm-limit", "", {}},
+    {"State*OUT_OF_MEMORY", KernelKill, "slurm-limit", "", {}},
+    {"RESOURCE_TYPE_MEMORY", KernelKill, "kernel-jetsam", "", {}},
+    {"exceeded memory limit", KernelKill, "hosting-limit", "", {}},
+    {"exceeded the memory limit", KernelKill, "hosting-limit", "", {}},
+    {"exceeded its memory limit", KernelKill, "hosting-limit", "", {}},
+    {"gone over its resource limits", KernelKill, "hosting-limit", "", {}},
+
+    // Neither is said.
+    {"not enough memory", Other, "plain", "", {}, kPlain},
+    {"insufficient memory", Other, "plain", "", {}, kPlain},
+    {"failed to allocate $", Other, "plain", "", kGeneral, kPlain},
+    {"failed to allocate memory", Other, "plain", "", {}, kPlain},
+    {"could not allocate $", Other, "plain", "", kGeneral, kPlain},
+    {"could not allocate memory", Other, "plain", "", {}, kPlain},
+    {"unable to allocate $", Other, "plain", "", kGeneral, kPlain},
+    {"unable to allocate memory", Other, "plain", "", {}, kPlain},
+    {"cannot allocate memory", Other, "plain", "", {}, kPlain},
+    {"cannot allocate $", Other, "plain", "", kGeneral, kPlain},
+    {"Allocation of $ failed", Other, "plain", "", kGeneral, kPlain},
+    {"memory allocation fail", Other, "plain", "", {}, kPlain},
+    {"memory exhausted", Other, "plain", "", {}, kPlain},
+    {"ran out of memory", Other, "plain", "", {}, kPlain},
+    {"does not fit in memory", Other, "plain", "", {}, kPlain},
+    {"exceeds available memory", Other, "plain", "", {}, kPlain},
+    {"OutOfMemoryError()", Other, "plain", "", {}},
+    {"Error: OOM", Other, "plain", "", {}, kAtLineEnd},
+};
+
+}  // namespace ullage::read::general
