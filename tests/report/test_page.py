@@ -252,7 +252,7 @@ class InTheBrowser(unittest.TestCase):
         bands, phases, columns, strips = self.in_line("""
             const texts = (selector) => [...document.querySelectorAll(selector)].map((e) => e.textContent);
             return [texts('.keys button'), texts('.keys .phase'),
-              line.levels.map((column, c) => Math.max(...column) > 0 ? shorter(line.bandName(c)) : '').filter((n) => n),
+              line.levels.map((column, c) => Math.max(...column) > 0 ? line.shortBandName(c) : '').filter((n) => n),
               line.stripNames()]""")
         self.assertEqual(bands, columns[::-1])
         self.assertEqual(phases, strips)
@@ -263,6 +263,44 @@ class InTheBrowser(unittest.TestCase):
         self.click(".keys li:nth-child(2) button")
         self.assertIn(columns[-2].split(": ")[1], self.browser.run("return document.querySelector('.detail').innerText"))
         self.assertGreater(self.browser.run("return document.querySelectorAll('.detail .frames li').length"), 0)
+
+    def test_names_of_bands_do_not_cover_the_figures_of_the_scale(self):
+        written = 0
+        for name, page in self.pages.items():
+            for width, touch in ((1200, False), (360, True)):
+                with self.subTest(name, width=width):
+                    self.open(page, width, 800, touch=touch)
+                    for names, scale in self.browser.run("""
+                            return [...document.querySelectorAll('.chart canvas')].map(({dataset}) =>
+                              [JSON.parse(dataset.names), JSON.parse(dataset.scale)])"""):
+                        written += len(names)
+                        covered = [(one["text"], figure) for one in names for figure in scale
+                                   if one["left"] < figure["right"] and abs(one["at"] - figure["at"]) < 12]
+                        self.assertEqual(covered, [])
+        self.assertGreater(written, 20)
+
+    def test_bands_of_one_name_are_told_apart_by_their_category(self):
+        self.open(self.pages["silmont2000_layout_d.pickle"])
+        names = self.in_line("""
+            line.owners.forEach((owner) => { owner.name = 'from before the history'; });
+            return [...line.levels.keys()].map((c) => namesOf(line, c));""")
+        self.assertGreater(len(names), 2)
+        for one in names[:-1]:
+            self.assertRegex(one[0], r"^[a-z ]+: from before the history$")
+
+    def test_owners_of_one_category_have_colors_of_their_own(self):
+        self.open(self.history)
+        for dark in (False, True):
+            colors = self.browser.run("return ownerColors(Array(16).fill({category: 'activations'}), arguments[0])", dark)
+            self.assertEqual(len(set(colors)), 16)
+
+    def test_without_a_history_the_moment_is_the_end(self):
+        without = [page for page in self.pages.values() if "no history was recorded" in page.json["headline"]]
+        self.assertGreater(len(without), 2)
+        for page in without:
+            self.open(page)
+            self.assertEqual(self.browser.run("return document.querySelector('.moment').textContent"),
+                             "At the end, when the file was written")
 
     def test_stacks_are_whole(self):
         self.open(self.history)

@@ -5,8 +5,8 @@
 //   EMPTY_LIST MEMOIZE MARK  LONG_BINGET 71 BINGET 9 LONG_BINGET 68 ... APPENDS
 //                            [ the same bytes mean the same items       ]
 //
-// A program repeats itself: after a stack comes mostly the one that came after it before. So the bytes are compared with
-// that one's. If they are equal, the list gets its items at once, and no opcode is read.
+// A program repeats itself: after a stack comes mostly the one that came after it before. So the bytes are compared
+// with that one's. If they are equal, the list gets its items at once, and no opcode is read.
 #include "ullage/read/pickle/pickle_bytes.h"
 #include "ullage/read/pickle/pickle_parser.h"
 

@@ -3,7 +3,6 @@
 
 const SHAPES = 3000;  // storages that are drawn one by one
 const ROW = 20;       // pixels: a row of phases, first those that were deduced, then those that the program named
-const CELL = 8;       // pixels: how finely a place for a band's name is looked for
 
 class Curve {
   // onPick(state, storage, band) is called when a person chooses a moment. Storage and band are -1 unless they were
@@ -213,7 +212,7 @@ class Curve {
     this.drawBands();
     this.drawShapes();
     this.drawScale();
-    this.nameBands();
+    nameBands(this);
     this.drawReserved();
     this.drawFound();
     this.drawStrip();
@@ -299,37 +298,6 @@ class Curve {
     if (x1 > 0 && x0 < this.width) g.fillRect(Math.max(0, x0), this.bottom - 1, Math.max(2, Math.min(x1, this.width) - Math.max(0, x0)), 4);
   }
 
-  // Writes each band's name at the place where the band has the most room for it.
-  nameBands() {
-    const cells = Math.floor(this.width / CELL);
-    const upper = this.colors.map(() => new Float64Array(cells).fill(-Infinity));
-    const lower = this.colors.map(() => new Float64Array(cells).fill(Infinity));
-    this.eachStep((m, x0, x1) => {
-      let base = 0;
-      this.steps[m].levels.forEach((bytes, c) => {
-        const [top, bottom] = [this.yOf(base + bytes), this.yOf(base)];
-        base += bytes;
-        for (let cell = Math.floor(x0 / CELL); cell <= Math.min(cells - 1, Math.floor(x1 / CELL)); cell += 1) {
-          upper[c][cell] = Math.max(upper[c][cell], top);
-          lower[c][cell] = Math.min(lower[c][cell], bottom);
-        }
-      });
-    });
-    this.g.textAlign = "left";
-    this.named = 0;
-    this.colors.forEach((_, c) => {
-      const name = c < this.line.stacked ? this.line.owners[c].name : "all others";
-      for (const text of new Set([name, name.replace(/^(.+:\d+) .*$/, "$1")])) {  // the line without its function
-        const place = roomiest(upper[c], lower[c], Math.ceil((this.g.measureText(text).width + 6) / CELL), 9);
-        if (place === null) continue;
-        this.label(text, place.cell * CELL + 3, place.y + 4);
-        this.named += 1;
-        break;
-      }
-    });
-    this.canvas.dataset.named = this.named;
-  }
-
   drawFound() {
     const {marked, line} = this;
     if (!marked.found) return;
@@ -352,6 +320,7 @@ class Curve {
     while (this.most / step > 6) step *= 2;
     g.strokeStyle = ink("line");
     g.lineWidth = 1;
+    this.scale = [];  // where the figures stand, which names of bands must not cover
     for (let bytes = 0; bytes < this.most; bytes += step) {
       const y = Math.round(this.yOf(bytes)) + .5;
       g.globalAlpha = .6;
@@ -360,7 +329,9 @@ class Curve {
       g.lineTo(this.width, y);
       g.stroke();
       g.globalAlpha = 1;
-      if (bytes > 0) this.label(sizeText(bytes), 4, y - 4);
+      if (bytes === 0) continue;
+      this.label(sizeText(bytes), 4, y - 4);
+      this.scale.push({right: 4 + g.measureText(sizeText(bytes)).width, at: y - 4});
     }
   }
 
@@ -470,7 +441,7 @@ class Curve {
     for (let c = state.levels.length - 1; c >= 0; c -= 1) {
       if (state.levels[c] === 0) continue;
       rows.push(element("tr", c === this.band ? {class: "on"} : {}, element("td", {class: "number"},
-        sizeText(state.levels[c])), element("td", {class: "code"}, dot(this.colors[c]), shorter(line.bandName(c)))));
+        sizeText(state.levels[c])), element("td", {class: "code"}, dot(this.colors[c]), line.shortBandName(c))));
     }
     const phase = line.phaseText(state);
     const op = line.opText(state);
@@ -586,21 +557,4 @@ function fitting(text, fits) {
     if (fits(part)) return part;
   }
   return "";
-}
-
-// Finds where `wide` adjacent cells leave the most room between an upper and a lower edge. Null: there are less than
-// `least` pixels on both sides of the middle.
-function roomiest(upper, lower, wide, least) {
-  let best = null;
-  for (let cell = 0; cell + wide <= upper.length; cell += 1) {
-    let [top, bottom] = [-Infinity, Infinity];
-    for (let i = cell; i < cell + wide && bottom - top >= 2 * least; i += 1) {
-      top = Math.max(top, upper[i]);
-      bottom = Math.min(bottom, lower[i]);
-    }
-    if (bottom - top >= 2 * least && bottom - top < Infinity && !(best && best.room >= bottom - top)) {
-      best = {cell, room: bottom - top, y: (top + bottom) / 2};
-    }
-  }
-  return best;
 }

@@ -9,14 +9,17 @@ const HUES = {
   "library workspaces": 330, "buffers": 303, "workspace": 88, "weight copies": 205,
 };
 
-// Chooses one color for each band: the hue tells the category, the lightness tells its owners apart.
+// Chooses one color for each band: the hue tells the category, the lightness tells its owners apart. A category with more
+// owners than lightnesses goes on with paler colors.
 function ownerColors(owners, dark) {
   const steps = dark ? [56, 44, 66, 38, 72, 50, 61, 34] : [46, 60, 36, 70, 52, 30, 65, 41];
   const seen = {};
   return owners.map(({category}) => {
     const nth = seen[category] = (seen[category] ?? -1) + 1;
     const light = steps[nth % steps.length];
-    return category in HUES ? `hsl(${HUES[category]} 58% ${light}%)` : `hsl(220 8% ${light}%)`;
+    const round = Math.min(Math.floor(nth / steps.length), 2);
+    return category in HUES ? `hsl(${HUES[category]} ${[58, 28, 90][round]}% ${light}%)` :
+      `hsl(220 ${[8, 20, 0][round]}% ${light}%)`;
   });
 }
 
@@ -91,6 +94,11 @@ class Line {
 
   bandName(column) { return column < this.stacked ? this.ownerName(column) : "all others"; }
 
+  // The name with its category, without the beginning of a long path.
+  shortBandName(column) {
+    return column < this.stacked ? `${this.owners[column].category}: ${shorter(this.owners[column].name)}` : "all others";
+  }
+
   // Two owners may have one name and differ in the category.
   ownerName(index) {
     return index < 0 ? "another owner" : `${this.owners[index].category}: ${this.owners[index].name}`;
@@ -105,7 +113,7 @@ class Line {
   }
 
   momentText({moment, sample}) {
-    if (this.events === 0) return "the end, when the file was written";
+    if (!this.hasHistory) return "the end, when the file was written";
     const time = this.times.length && this.moments[sample] === moment ? `, ${timeText(this.times[sample])}` : "";
     return moment === 0 ? "before the first event" : `event ${moment - 1}${time}`;
   }

@@ -6,7 +6,7 @@ function legend(line, curve, onOwner) {
     const colors = line.colors();
     const shown = colors.map((color, c) => ({color, c})).filter(({c}) => line.levels[c].some((bytes) => bytes > 0));
     const bands = shown.map(({color, c}) => {
-      const made = element("button", {type: "button", title: line.bandName(c)}, dot(color), shorter(line.bandName(c)));
+      const made = element("button", {type: "button", title: line.bandName(c)}, dot(color), line.shortBandName(c));
       made.addEventListener("click", () => onOwner(c < line.stacked ? c : -1));
       for (const [kind, band] of [["pointerenter", c], ["pointerleave", -1], ["focus", c], ["blur", -1]]) {
         made.addEventListener(kind, () => { curve.band = band; curve.draw(); });

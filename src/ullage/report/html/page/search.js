@@ -6,7 +6,7 @@ const HITS = 12;  // tensors that are listed
 class Search {
   constructor(line, marked, onGo) {
     Object.assign(this, {line, marked, onGo});
-    this.field = element("input", {type: "search", placeholder: "search names, files, functions", "aria-label":
+    this.field = element("input", {type: "search", placeholder: "search files, functions", "aria-label":
       "search owners and stacks"});
     this.title = element("p");
     this.rows = element("tbody");
