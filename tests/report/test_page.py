@@ -302,6 +302,26 @@ class InTheBrowser(unittest.TestCase):
             self.assertEqual(self.browser.run("return document.querySelector('.moment').textContent"),
                              "At the end, when the file was written")
 
+    def test_the_phase_of_a_moment_is_that_of_its_event(self):
+        frames = [{"filename": "model.py", "line": 7, "name": "forward"},
+                  {"filename": "torch/nn/modules/module.py", "line": 9, "name": "_call_impl"}]
+        events = [{"action": "segment_alloc", "addr": 1 << 30, "size": 1 << 21, "stream": 0, "frames": frames},
+                  {"action": "alloc", "addr": 1 << 30, "size": 1 << 20, "stream": 0, "frames": frames},
+                  {"action": "oom", "size": 1 << 31, "device_free": 1 << 20, "stream": 0, "frames": frames}]
+        file = OUT / "last.pickle"
+        file.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
+        page = Page(file, "last")
+        self.assertEqual(page.json["place"]["phase"], "forward")
+        self.open(page)
+        self.assertEqual(self.browser.run("return document.querySelector('.moment').textContent"), "At event 2, forward")
+        for page in self.history, self.pages["failed.ullage"]:
+            self.open(page)
+            wrong = self.in_line("""
+                return [...Array(line.events).keys()].filter((event) =>
+                  (line.strips.findLast(([from, to]) => from <= event && event < to)?.[2] ?? '') !==
+                  line.phaseText({moment: event + 1}));""")
+            self.assertEqual(wrong, [])
+
     def test_stacks_are_whole(self):
         self.open(self.history)
         recorded = self.recorded()

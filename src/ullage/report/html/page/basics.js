@@ -25,6 +25,9 @@ function percentText(part, whole) {
   return percent < 1 ? "<1 %" : `${Math.min(99, Math.round(percent))} %`;
 }
 
+// Writes "1 block", "2 blocks".
+function countText(count, one) { return `${count} ${one}${count === 1 ? "" : "s"}`; }
+
 function summed(differences) {
   let sum = 0;
   return Float64Array.from(differences, (d) => (sum += d));

@@ -137,8 +137,9 @@ class Line {
     return `hsl(${hue} 40% ${isDark() ? 32 : 82}%)`;
   }
 
+  // The phase of the event that led to a state.
   phaseText({moment}) {
-    const phases = this.strips.filter(([from, to]) => from <= moment && moment < to);
+    const phases = this.strips.filter(([from, to]) => from < moment && moment <= to);
     return phases.length ? phases[phases.length - 1][2] : "";
   }
 

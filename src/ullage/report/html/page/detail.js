@@ -33,7 +33,7 @@ class Detail {
     const now = line.presentAt(line.storages, state.moment).filter((b) => line.storages.owner[b] === index);
     const bytes = now.reduce((sum, b) => sum + line.storages.bytes[b], 0);
     this.say(below, element("div", {}, element("b", {}, line.ownerName(index)),
-      `: ${sizeText(bytes)} in ${now.length} tensors at ${line.momentText(state)}; the stack of its largest tensor`),
+      `: ${sizeText(bytes)} in ${countText(now.length, "tensor")} at ${line.momentText(state)}; the stack of its largest tensor`),
       this.stack(line.owners[index].stack));
   }
 

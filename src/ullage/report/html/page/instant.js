@@ -42,7 +42,7 @@ class Instant {
     const op = line.opText(state);
     this.op.textContent = op ? `in ${op}` : "";
     this.op.hidden = !op;
-    this.totals.textContent = line.levelText(state) + (line.pool ? `, ${sizeText(cached)} cached` : "") + (this.segments.length ? ` in ${this.segments.length} segments` : "") +
+    this.totals.textContent = line.levelText(state) + (line.pool ? `, ${sizeText(cached)} cached` : "") + (this.segments.length ? ` in ${countText(this.segments.length, "segment")}` : "") +
       (this.drawn < live ? `; ${sizeText(live - this.drawn)} of the live bytes are in small storages that are not drawn` : "");
     Object.assign(this.root.dataset, {moment, live, reserved, segments: this.segments.length});
     this.listOwners();
@@ -196,7 +196,7 @@ class Instant {
     const block = segment.blocks.find((b) => storages.at[b] <= offset && offset < storages.at[b] + storages.bytes[b]);
     const born = segment.from === 0 ? "from before the first event" : `taken at event ${segment.from - 1}`;
     const words = element("div", {}, element("b", {}, `segment ${n + 1} of ${this.segments.length}`), ` at ${line.addressText(segment.at)}, ` +
-      `${sizeText(segment.bytes)}, ${born}: ${sizeText(segment.live)} live in ${segment.blocks.length} blocks, ` +
+      `${sizeText(segment.bytes)}, ${born}: ${sizeText(segment.live)} live in ${countText(segment.blocks.length, "block")}, ` +
       `${sizeText(Math.max(0, segment.bytes - segment.live))} cached`);
     this.chosen = n;
     if (block !== undefined) {

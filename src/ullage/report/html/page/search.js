@@ -29,7 +29,7 @@ class Search {
     const most = levels.reduce((best, level, i) => (level > levels[best] ? i : best), 0);
     const go = element("button", {type: "button", class: "link"}, line.momentText(line.state(moments[most])));
     go.addEventListener("click", () => this.onGo(line.state(moments[most]), -1, this.scroll));
-    this.title.replaceChildren(`${hits.length} tensors, at most ${sizeText(levels[most])} at once`,
+    this.title.replaceChildren(`${countText(hits.length, "tensor")}, at most ${sizeText(levels[most])} at once`,
       ...(hits.length ? [", at ", go, "; the red line is their bytes"] : []),
       line.leftOut ? `; ${line.leftOut} small ones are not on this page` : "");
     this.root.dataset.hits = hits.length;
