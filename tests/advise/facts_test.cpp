@@ -28,7 +28,7 @@ TEST_F(FactsFolder, OfATraining) {
     "layer_call": {"file": "model.py", "line": 9}, "replicas": {"file": "t.py", "line": 1, "bucket_views": false},
     "autocast": {"file": "train.py", "line": 8}, "half_weights": {"file": "", "line": 0},
     "math_attention": {"file": "model.py", "line": 30}, "costs": {"seconds": 0.25},
-    "process": {"peak": 1048576, "seconds": 0.5}})");
+    "process": {"peak": 1048576, "others": 4096, "seconds": 0.5}})");
   const Facts facts = read_facts(folder_);
   ASSERT_TRUE(facts.network && facts.optimizer && facts.repeated_layers && facts.replicas && facts.autocast);
   EXPECT_EQ(facts.network->name, "Net");
@@ -43,6 +43,7 @@ TEST_F(FactsFolder, OfATraining) {
   EXPECT_EQ(facts.step->count, 0.25);
   ASSERT_TRUE(facts.process);
   EXPECT_EQ(facts.process->peak, 1_MiB);
+  EXPECT_EQ(facts.process->others, 4_KiB);
   EXPECT_EQ(facts.process->step.count, 0.5);
 }
 

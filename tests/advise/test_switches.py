@@ -326,6 +326,17 @@ def test_a_plain_run_ends_after_its_steps(switches: Switches) -> None:
     assert "process" not in none, none
 
 
+def test_a_plain_run_counts_what_its_children_hold(switches: Switches) -> None:
+    child = "import sys; held = bytearray(2**26); print(1, flush=True); sys.stdin.read()"  # ends with its parent
+    starts = ("import subprocess, sys; out = net(x); p = 'PIPE' and subprocess.PIPE; "
+              f"step == 0 and globals().update(child=subprocess.Popen([sys.executable, '-c', {child!r}], stdin=p, stdout=p)) "
+              "or step == 0 and child.stdout.readline()")
+    _, noted, _ = switches.run("plain_run=3", forward=starts)
+    assert 64 * 2**20 <= noted["process"]["others"] < 96 * 2**20, noted
+    _, alone, _ = switches.run("plain_run=3")
+    assert alone["process"]["others"] == 0, alone
+
+
 def test_steps_are_timed_while_the_program_runs_on(switches: Switches) -> None:
     # The runtime ends a recorded run in the middle, so what is known must be on disk after each step.
     at_step = "out = net(x); step == {} and __import__('os')._exit(0)"

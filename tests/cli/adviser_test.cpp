@@ -14,6 +14,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -106,6 +107,34 @@ TEST(Adviser, WhatTimeDidNotReachIsListedWithTheReason) {
   }
 }
 
+// The first option never ends by itself; the second is quick. Without a share of the time for each, the first takes
+// all.
+TEST(Adviser, ASlowOptionLeavesTimeForAQuickOne) {
+  AdviseQuestion asked = question(100_MiB, 0.4);
+  asked.target = {"dcgan"};
+  const auto answer = [](const TryOrder& order) {
+    Tried tried;
+    tried.peak = 200_MiB, tried.end = Tried::End::RanOut, tried.prediction.emplace();
+    if (order.trial == nullptr) {
+      tried.choices = {{"precision", 2, {1, 2}, {"bf16", "fp32"}}, {"image-size", 64, {16, 64}}};
+    } else if (order.trial->options.front().name == "precision") {
+      std::this_thread::sleep_until(order.deadline);
+      tried.end = Tried::End::TimeOver;
+    } else {
+      tried.peak = 50_MiB, tried.end = Tried::End::Fits;
+    }
+    return tried;
+  };
+  const Advice advice = advice_on(asked, answer);
+  const Row* quick = nullptr;
+  for (const Row& row : advice.rows) {
+    if (row.name.starts_with("--image-size 16")) quick = &row;
+  }
+  ASSERT_NE(quick, nullptr);
+  EXPECT_EQ(quick->basis, Basis::Tried) << quick->note;
+  EXPECT_TRUE(quick->fits.value_or(false));
+}
+
 TEST(Adviser, ARunThatTimeEndedIsNotTried) {
   const AdviseQuestion asked = question(280_MiB);
   const Advice advice = advice_on(asked, [&](const TryOrder& order) {
@@ -191,7 +220,7 @@ TEST(Adviser, TimesAreThoseOfTheRunThatTheRowIsAbout) {
     Tried tried = recorded(asked.memory);
     const bool half = order.trial != nullptr && order.trial->id == "half_precision";
     tried.step = Seconds{order.plainly ? (order.lean_malloc ? 5.0 : 4.0) : (half ? 1.0 : 2.0)};
-    tried.facts.process = advise::Facts::Process{tried.peak, *tried.step};
+    tried.facts.process = advise::Facts::Process{tried.peak, {}, *tried.step};
     if (half) tried.end = Tried::End::Fits;
     return tried;
   };

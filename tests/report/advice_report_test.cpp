@@ -42,22 +42,23 @@ TEST(AdviceReport, NothingOfTheProgramReachesTheTerminalAsACommand) {
 TEST(AdviceReport, WhatAProcessTakesWithoutUllage) {
   advise::Advice advice = sample_advice();
   advice.memory = 600_MiB;
-  advice.plain.plainly = {800_MiB, 640_MiB};
-  advice.rows[0].plainly = {700_MiB, 500_MiB};
-  advice.rows[1].plainly = {550_MiB, std::nullopt};
-  advice.rows[3].plainly = {580_MiB, std::nullopt};
+  advice.plain.plainly = {800_MiB, {}, 640_MiB};
+  advice.rows[0].plainly = {700_MiB, {}, 500_MiB};
+  advice.rows[1].plainly = {550_MiB, 90_MiB, std::nullopt};
+  advice.rows[3].plainly = {580_MiB, {}, std::nullopt};
   const std::string text = advice_text(advice, 0);
   for (const char* said :
        {"\nwithout Ullage: 800.00 MiB, does not fit; with MALLOC_MMAP_THRESHOLD_=131072 640.00 MiB, does not fit\n",
         "      without Ullage: 700.00 MiB, does not fit; with\n",
         "      MALLOC_MMAP_THRESHOLD_=131072 500.00 MiB, fits three steps\n",
-        "      without Ullage: 550.00 MiB, fits three steps\n",
+        "      without Ullage: 550.00 MiB, fits three steps; 90.00 MiB of them are in\n      other processes\n",
         "      without Ullage: 580.00 MiB, just fits three steps; another run may not\n"})
     EXPECT_NE(text.find(said), std::string::npos) << said << text;
   std::ostringstream out;
   write_json(advice, out);
   const auto json = nlohmann::json::parse(out.str());
   EXPECT_EQ(json["plain"]["without_ullage"]["peak_bytes"], (800_MiB).count);
+  EXPECT_EQ(json["remedies"][1]["without_ullage"]["others_bytes"], (90_MiB).count);
   EXPECT_EQ(json["remedies"][0]["without_ullage"]["lean_malloc_bytes"], (500_MiB).count);
   EXPECT_TRUE(json["remedies"][1]["without_ullage"]["lean_malloc_bytes"].is_null());
   EXPECT_TRUE(json["remedies"][2]["without_ullage"].is_null());

@@ -37,7 +37,8 @@ struct Curve {
 
 // On the CPU: the same run as a process without Ullage. It holds more, because malloc keeps what is freed.
 struct Plainly {
-  Bytes peak;                 // VmHWM
+  Bytes peak;                 // VmHWM of the process that trains, and `others`
+  Bytes others;               // of `peak`: what the other processes, such as a data loader's workers, hold beside it
   std::optional<Bytes> lean;  // with kLeanMalloc; none: not tried
 
   // Does `peak` leave room for what another run of the same program may take more? Malloc's free blocks lie elsewhere

@@ -67,7 +67,9 @@ Facts facts_of(const Json& json) {
   with("process", [&](const Json& one) {
     const auto seconds = one.find("seconds");
     if (number(one, "peak") <= 0 || seconds == one.end() || !seconds->is_number()) return;
-    facts.process = {Bytes{static_cast<std::uint64_t>(number(one, "peak"))}, Seconds{seconds->get<double>()}};
+    const auto others = std::max<std::int64_t>(0, number(one, "others"));
+    facts.process = {Bytes{static_cast<std::uint64_t>(number(one, "peak"))}, Bytes{static_cast<std::uint64_t>(others)},
+                     Seconds{seconds->get<double>()}};
   });
   facts.autocast = place_of(json, "autocast");
   facts.checkpoint = place_of(json, "checkpoint");

@@ -45,6 +45,7 @@ struct Facts {
 
   struct Process {
     Bytes peak;    // VmHWM
+    Bytes others;  // what the processes that it started hold beside it at most, at the borders of steps
     Seconds step;  // CPU time of the shortest
   };
 

@@ -652,6 +652,7 @@ class Steps:
         self.first = None
         self.began = None  # when the optimizer's last step did
         self.step = None  # the CPU time of the shortest: what else the machine does counts little
+        self.others = 0  # bytes of the processes that this one started, the most at a border of steps
 
     def is_first(self, optimizer):
         self.first = self.first or id(optimizer)
@@ -665,6 +666,8 @@ class Steps:
             self.step = min(now - self.began, self.step or now)
         if self.left is None:
             self.note()
+        else:
+            self.others = max(self.others, held_by_descendants())
         self.began = time.process_time()
 
     def ends(self, optimizer, *_):
@@ -672,12 +675,36 @@ class Steps:
             return
         self.left -= 1
         if self.left == 0:
+            self.others = max(self.others, held_by_descendants())
             self.note()
             os._exit(0)
 
     def note(self):
         if self.step is not None:
-            facts.replace("process", peak=most_resident(), seconds=self.step)
+            facts.replace("process", peak=most_resident(), others=self.others, seconds=self.step)
+
+
+def held_by_descendants():
+    """The bytes that the processes which this one started hold alone. This one's figure has what they share with it."""
+    parents = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as stat:
+                parents[int(entry)] = int(stat.read().rpartition(")")[2].split()[1])
+        except OSError:
+            pass  # it has ended
+    tree = [os.getpid()]
+    for one in tree:
+        tree += [child for child, parent in parents.items() if parent == one]
+    return sum(map(private_bytes, tree[1:]))
+
+
+def private_bytes(pid):
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as pages:
+            return sum(int(line.split()[1]) for line in pages if line.startswith("Private_")) * 1024
+    except OSError:
+        return 0  # it has ended
 
 
 def most_resident():

@@ -197,14 +197,18 @@ class CpuRuns final : public AdviseRuns {
     const std::vector<std::string> words = launch.words;
     TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
     const std::string name = (order.trial != nullptr ? order.trial->name : "as it is") + ", without Ullage";
-    if (auto failure = runner.run_plainly({name, words, 0, "", order.deadline})) return failed(std::move(*failure));
+    auto ran = runner.run_plainly({name, words, 0, "", order.deadline});
+    if (auto* failure = std::get_if<Failure>(&ran)) return failed(std::move(*failure));
     Tried tried;
     tried.facts = advise::read_facts(facts);
     if (!tried.facts.process) {
       tried.error = "it ended before its second step";
       return tried;
     }
-    tried.peak = tried.facts.process->peak, tried.step = tried.facts.process->step;
+    const advise::Facts::Process& process = *tried.facts.process;
+    // The launcher sees all processes, but only now and then. The process sees those that it started, at each step.
+    tried.others = std::max(process.others, saturating_sub(std::get<Bytes>(ran), process.peak));
+    tried.peak = process.peak + tried.others, tried.step = process.step;
     tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
     return tried;
   }

@@ -230,7 +230,12 @@ class Adviser final {
     for (Row& row : sizes_by_law(*plain_.prediction, plain_.choices)) advice_.rows.push_back(std::move(row));
     const SizeTried now{plain_.end == Tried::End::Fits, plain_.peak};
     std::vector<ChoiceTrials> options;
-    for (const Choice& choice : plain_.choices) options.emplace_back(choice, now, question_.memory, runner_).begin();
+    // A slow option could take all the time that quick ones would do with. So the first trials share half of it.
+    const Clock::time_point half = runner_.halfway();
+    for (std::size_t left = plain_.choices.size(); const Choice& choice : plain_.choices) {
+      const auto share = std::max(half - Clock::now(), Clock::duration{}) / left--;
+      options.emplace_back(choice, now, question_.memory, runner_).begin(Clock::now() + share);
+    }
     std::ranges::stable_sort(options, {}, &ChoiceTrials::took);  // the quick ones first, because time may run out
     for (ChoiceTrials& option : options) {
       for (auto& [trial, outcome] : option.finish()) keep(trial, std::move(outcome));
@@ -353,7 +358,7 @@ class Adviser final {
       const auto tried = [&] { return runner_.run(order, row.name + ", without Ullage"); };
       const Tried plain = tried();
       if (plain.end != Tried::End::Fits && plain.end != Tried::End::RanOut) return;
-      row.plainly = advise::Plainly{plain.peak, std::nullopt};
+      row.plainly = advise::Plainly{plain.peak, plain.others, std::nullopt};
       const bool as_it_is = &row == &advice_.plain;
       if (as_it_is) without_ullage_ = plain.step;
       if (row.plainly->fits_surely(question_.memory) || !has_lean_malloc()) return;

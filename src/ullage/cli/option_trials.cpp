@@ -56,10 +56,12 @@ std::vector<Row> sizes_by_law(const predict::Prediction& prediction, const std::
 ChoiceTrials::ChoiceTrials(const Choice& choice, const SizeTried& now, Bytes memory, TrialRunner& runner)
     : choice_(&choice), now_(now), memory_(memory), runner_(&runner) {}
 
-ValueTried ChoiceTrials::at(std::int64_t value) {
+ValueTried ChoiceTrials::at(std::int64_t value, std::chrono::steady_clock::time_point until) {
   auto found = outcomes_.find(value);
-  if (found == outcomes_.end())
-    found = outcomes_.emplace(value, runner_->outcome_of(advise::option_trial(*choice_, value))).first;
+  if (found == outcomes_.end() || found->second.late) {
+    TrialOutcome outcome = runner_->outcome_of(advise::option_trial(*choice_, value), until);
+    found = outcomes_.insert_or_assign(value, std::move(outcome)).first;
+  }
   return ValueTried{found->second.row.fits.value_or(false), found->second.row.peak};
 }
 
@@ -68,15 +70,16 @@ std::optional<ValueFound> ChoiceTrials::search(const std::function<ValueTried(st
   return search_values(values, first, {now_.fits, now_.took}, memory_, run);
 }
 
-void ChoiceTrials::begin() {
+void ChoiceTrials::begin(std::chrono::steady_clock::time_point until) {
   const auto began = std::chrono::steady_clock::now();
   if (!choice_->words.empty()) {
     const auto other = std::ranges::find_if(choice_->values, [&](std::int64_t one) { return one != choice_->value; });
-    if (other != choice_->values.end()) at(*other);
+    if (other != choice_->values.end()) at(*other, until);
   } else {
     // What the search says after its first run is of no interest yet.
-    search(
-        [&, ran = false](std::int64_t value) mutable { return std::exchange(ran, true) ? ValueTried{} : at(value); });
+    search([&, ran = false](std::int64_t value) mutable {
+      return std::exchange(ran, true) ? ValueTried{} : at(value, until);
+    });
   }
   took_ = Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
 }

@@ -10,6 +10,7 @@
 #include "ullage/cli/value_search.h"
 #include "ullage/predict/prediction.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,8 +29,9 @@ class ChoiceTrials final {
  public:
   ChoiceTrials(const Choice& choice, const SizeTried& now, Bytes memory, TrialRunner& runner);
 
-  // Tries the value that comes first, so that every option has one trial before any has two.
-  void begin();
+  // Tries the value that comes first, so that every option has one trial before any has two. A trial that takes longer
+  // than until `until` is ended; finish() repeats it.
+  void begin(std::chrono::steady_clock::time_point until);
   // What that trial took, by the clock. It depends on the option: a picture of half the side takes a quarter.
   Seconds took() const { return took_; }
 
@@ -39,7 +41,9 @@ class ChoiceTrials final {
   std::vector<std::pair<advise::Trial, TrialOutcome>> finish();
 
  private:
-  ValueTried at(std::int64_t value);  // tried once
+  // Each value is tried once, but again if `until` ended it.
+  ValueTried at(std::int64_t value, std::chrono::steady_clock::time_point until);
+  ValueTried at(std::int64_t value) { return at(value, runner_->deadline()); }
   std::optional<ValueFound> search(const std::function<ValueTried(std::int64_t)>& run) const;
 
   const Choice* choice_;

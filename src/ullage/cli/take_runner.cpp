@@ -243,11 +243,11 @@ std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
   return TakeDone{std::move(read).value(), summary.recorded_steps, stopped_at_border(ledger.page()), others};
 }
 
-std::optional<Failure> TakeRunner::run_plainly(const TakeOrder& order) {
+std::variant<Bytes, Failure> TakeRunner::run_plainly(const TakeOrder& order) {
   SignalForwarder signals;
   auto ended = launched(order, /*plainly=*/true, signals);
   if (auto* failure = std::get_if<Failure>(&ended)) return std::move(*failure);
-  return std::nullopt;
+  return std::get<Ended>(ended).summary.tree_peak.value_or(Bytes{});
 }
 
 }  // namespace ullage::cli

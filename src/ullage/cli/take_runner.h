@@ -81,8 +81,9 @@ class TakeRunner final {
   // lines.
   std::variant<TakeDone, Failure> run(const TakeOrder& order);
 
-  // Runs the program without Ullage's runtime, until it ends. Nothing: it ended well. Else as run().
-  std::optional<Failure> run_plainly(const TakeOrder& order);
+  // Runs the program without Ullage's runtime, until it ends. Returns the most that all its processes held together, as
+  // far as it was seen; 0 if there was one process. Failures are as in run().
+  std::variant<Bytes, Failure> run_plainly(const TakeOrder& order);
 
  private:
   struct Ended;

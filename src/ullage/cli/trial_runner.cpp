@@ -91,16 +91,18 @@ Tried TrialRunner::judge(TryOrder order, const std::string& what) {
   return tried;
 }
 
-TrialOutcome TrialRunner::outcome_of(const Trial& trial) {
+TrialOutcome TrialRunner::outcome_of(const Trial& trial, Clock::time_point until) {
   TrialOutcome outcome{row_of(trial), {}};
   Row& row = outcome.row;
   const auto late = [&] {
     row.basis = advise::Basis::NotTried;
     row.note = "not tried: " + time_over();
+    outcome.late = true;
     return outcome;
   };
   if (is_over()) return late();
   TryOrder with = order(&trial);
+  with.deadline = std::min(with.deadline, until);
   Tried tried = judge(with, trial.name);
   if (tried.end == Tried::End::Failed && !trial.if_refused.empty() && !is_over()) {
     with.second_try = outcome.second_try = true;

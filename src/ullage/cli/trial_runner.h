@@ -38,6 +38,7 @@ struct TrialOutcome {
   std::optional<Seconds> step;
   bool second_try = false;  // with the trial's `if_refused`
   bool failed = false;      // not for lack of memory
+  bool late = false;        // time was over before it ended
 };
 
 // May be used on several threads at once, if the runs do not disturb each other.
@@ -66,8 +67,10 @@ class TrialRunner final {
   // card's memory both do the same. Above it, the program also runs on the card that refuses, because its allocator may
   // find room after a refused request. This is left out if the tensors alone need too much.
   Tried judge(TryOrder order, const std::string& what);
-  // Judges the trial, with its second switches too if the program fails. Its row says what was found.
-  TrialOutcome outcome_of(const advise::Trial& trial);
+  // Judges the trial, with its second switches too if the program fails. Its row says what was found. A run that takes
+  // longer than until `until` is ended, and the outcome is `late`.
+  TrialOutcome outcome_of(const advise::Trial& trial) { return outcome_of(trial, deadline()); }
+  TrialOutcome outcome_of(const advise::Trial& trial, std::chrono::steady_clock::time_point until);
 
  private:
   void show();

@@ -55,6 +55,8 @@ std::string plainly_words(const advise::Row& row, Bytes memory) {
     return to_string(bytes) + (bytes <= memory ? just : ", does not fit");
   };
   std::string words = "without Ullage: " + peak(row.plainly->peak, row.plainly->fits_surely(memory));
+  if (row.plainly->others > Bytes{})
+    words += fmt::format("; {} of them are in other processes", to_string(row.plainly->others));
   if (row.plainly->lean)
     words += fmt::format("; with {}={} {}", advise::kLeanMalloc.first, advise::kLeanMalloc.second,
                          peak(*row.plainly->lean, true));

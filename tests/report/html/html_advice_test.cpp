@@ -41,8 +41,8 @@ TEST(HtmlAdvice, WhatAProcessTakesWithoutUllage) {
   advise::Advice advice = sample_advice();
   advice.memory = 600_MiB;
   EXPECT_EQ(advice_page(advice).find("without Ullage"), std::string::npos);
-  advice.plain.plainly = {800_MiB, std::nullopt};
-  advice.rows[0].plainly = {550_MiB, std::nullopt};
+  advice.plain.plainly = {800_MiB, {}, std::nullopt};
+  advice.rows[0].plainly = {550_MiB, {}, std::nullopt};
   const std::string text = advice_page(advice);
   EXPECT_EQ(count(text, "<p>without Ullage: 800.00 MiB, does not fit</p>"), 1u);
   EXPECT_EQ(count(text, "<p class=\"reason\">without Ullage: 550.00 MiB, fits three steps</p>"), 1u);

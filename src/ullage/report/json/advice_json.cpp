@@ -31,7 +31,9 @@ Json place_of(const advise::Place& place) {
 
 Json plainly_of(const std::optional<advise::Plainly>& plainly) {
   if (!plainly) return nullptr;
-  return {{"peak_bytes", plainly->peak.count}, {"lean_malloc_bytes", or_null(plainly->lean)}};
+  return {{"peak_bytes", plainly->peak.count},
+          {"others_bytes", plainly->others.count},
+          {"lean_malloc_bytes", or_null(plainly->lean)}};
 }
 
 Json row_of(const advise::Row& row) {
