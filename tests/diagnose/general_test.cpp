@@ -20,7 +20,7 @@ std::vector<Diagnosis> judged(const std::string& text) {
 TEST(General, WordsThatNameTheHostAreTheHosts) {
   for (const char* text :
        {"cv2.error: OpenCV(4.6.0) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 4672512 bytes in "
-        "function 'OutOfMemoryError'",                          // ultralytics/yolov5#10276
+        "function 'OutOfMemoryError'",                             // ultralytics/yolov5#10276
         "Malloc failed! Crashed! Probably run out of memory."}) {  // Pappulab/LASSI#1
     const std::vector<Diagnosis> all = judged(text);
     ASSERT_EQ(all.size(), 1u) << text;
@@ -36,7 +36,7 @@ TEST(General, WordsThatNameTheHostAreTheHosts) {
 TEST(General, AProcessThatWasEndedIsTheHosts) {
   for (const char* text : {"error: Could not compile `http`.\nCaused by:\n  process didn't exit successfully: `rustc "
                            "--crate-name http` (signal: 9, SIGKILL: kill)",  // hyperium/http#341
-                           "State: OUT_OF_MEMORY (exit code 0)"}) {         // jdblischak/smk-simple-slurm#29
+                           "State: OUT_OF_MEMORY (exit code 0)"}) {          // jdblischak/smk-simple-slurm#29
     const std::vector<Diagnosis> all = judged(text);
     ASSERT_EQ(all.size(), 1u) << text;
     EXPECT_EQ(first(all[0]), "host_memory") << text;
@@ -83,12 +83,13 @@ TEST(General, PlainWordsCountOnlyWithoutAnotherError) {
     EXPECT_EQ(log->errors[0].teller, trace::Teller::Cuda) << text;
   }
   // A paragraph about errors is none: a guide to the kernel's killer, shortened.
-  EXPECT_FALSE(read::read_log("It fires when an allocation could not be satisfied and there was nothing left to reclaim, "
-                              "and the victim is chosen by its score, not necessarily the process that triggered it. "
-                              "This is the opposite of Cannot allocate memory, an error that rejects an allocation up "
-                              "front before any process dies.",
-                              "text")
-                   .ok());
+  EXPECT_FALSE(
+      read::read_log("It fires when an allocation could not be satisfied and there was nothing left to reclaim, "
+                     "and the victim is chosen by its score, not necessarily the process that triggered it. "
+                     "This is the opposite of Cannot allocate memory, an error that rejects an allocation up "
+                     "front before any process dies.",
+                     "text")
+          .ok());
 }
 
 }  // namespace

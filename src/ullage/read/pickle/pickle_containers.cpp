@@ -15,7 +15,7 @@ namespace ullage::read {
 namespace {
 
 constexpr std::size_t kFilledKnown = 1u << 12;   // lists remembered, by hash; each lookup costs a comparison
-constexpr std::size_t kFetchesKnown = 1u << 13;  // lists remembered, by hash of the list before and the first bytes
+constexpr std::size_t kFetchesKnown = 1u << 13;  // lists remembered, each at two places
 constexpr std::size_t kLeastShared = 4;          // items; sharing shorter lists is not worth it
 
 // Uses four independent sums, so that the multiplications need not wait for each other.

@@ -6,7 +6,8 @@
 //                            [ the same bytes mean the same items       ]
 //
 // A program repeats itself: after a stack comes mostly the one that came after it before. So the bytes are compared
-// with that one's. If they are equal, the list gets its items at once, and no opcode is read.
+// with that one's; else with those of the latest stack that has some of these bytes. If they are equal, the list gets
+// its items at once, and no opcode is read.
 #include "ullage/read/pickle/pickle_bytes.h"
 #include "ullage/read/pickle/pickle_parser.h"
 
@@ -45,14 +46,20 @@ bool PickleParser::mark_before_items() {
   if (!fills) return true;
   items_at_ = at_;
   if (has_changed_entries_ || left() < kLeastBytes) return true;
-  const Fetches& known = fetches_[place_of_fetches()];
-  if (known.bytes == 0 || known.bytes > left()) return true;
   Pickle::Container& list = made_.containers_[stack_.back().payload()];
-  if (list.size != 0 || std::memcmp(&file_[at_], &file_[known.offset], known.bytes) != 0) return true;
-  list.begin = list_before_ = known.items.begin;
-  list.size = known.items.size;
-  at_ += known.bytes;
-  return drop_mark();
+  if (list.size != 0) return true;
+  const Places places = places_of_fetches();
+  for (const std::size_t place : {places.after_list, places.of_bytes}) {
+    const Fetches& known = fetches_[place];
+    if (known.bytes == 0 || known.bytes > left()) continue;
+    if (std::memcmp(&file_[at_], &file_[known.offset], known.bytes) != 0) continue;
+    list.begin = list_before_ = known.items.begin;
+    list.size = known.items.size;
+    at_ += known.bytes;
+    fetches_[places.after_list] = known;
+    return drop_mark();
+  }
+  return true;
 }
 
 bool PickleParser::append_to_mark() {
@@ -61,11 +68,18 @@ bool PickleParser::append_to_mark() {
   return true;
 }
 
-// Returns where the bytes at `items_at_` are remembered, if they fill the list after the one filled last.
-std::size_t PickleParser::place_of_fetches() const {
+// Returns where the bytes at `items_at_` may be remembered: by their begin and the list filled last, and by bytes from
+// four places. The latter may lie beyond a short list; then the list is only found by the former.
+PickleParser::Places PickleParser::places_of_fetches() const {
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;  // Fibonacci hashing
-  const std::uint64_t first = little_endian(&file_[items_at_], kLeastBytes);
-  return (((first * kOdd) ^ list_before_) * kOdd >> 40) % fetches_.size();
+  const auto place = [&](std::uint64_t sum) { return (sum * kOdd >> 40) % fetches_.size(); };
+  const std::uint64_t first = little_endian(&file_[items_at_], kLeastBytes) * kOdd;
+  std::uint64_t some = first;
+  for (const std::size_t further : {32, 64, 96}) {
+    if (items_at_ + further + kLeastBytes > file_.size()) break;
+    some = (some ^ little_endian(&file_[items_at_ + further], kLeastBytes)) * kOdd;
+  }
+  return {place(first ^ list_before_), place(some)};
 }
 
 // Remembers the bytes that filled the list, if they only fetch. `at_` is after APPENDS.
@@ -73,7 +87,9 @@ void PickleParser::remember_fetches(const Pickle::Container& list) {
   const std::uint64_t bytes = at_ - items_at_;
   const bool whole = items_at_ < opcode_ && fetches_in(file_.subspan(items_at_, opcode_ - items_at_)) == list.size;
   if (!whole || bytes < kLeastBytes || has_changed_entries_) return;
-  fetches_[place_of_fetches()] = {std::uint32_t(items_at_), std::uint32_t(bytes), {list.begin, list.size}};
+  const Places places = places_of_fetches();
+  fetches_[places.after_list] = {std::uint32_t(items_at_), std::uint32_t(bytes), {list.begin, list.size}};
+  fetches_[places.of_bytes] = fetches_[places.after_list];
   list_before_ = list.begin;
 }
 

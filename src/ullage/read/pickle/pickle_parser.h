@@ -63,7 +63,10 @@ class PickleParser final {
   // pickle_fetches.cpp: lists whose items are all fetched from the memo.
   bool mark_before_items();
   bool append_to_mark();
-  std::size_t place_of_fetches() const;
+  struct Places {
+    std::size_t after_list, of_bytes;  // in fetches_
+  };
+  Places places_of_fetches() const;
   void remember_fetches(const Pickle::Container& list);
 
   // pickle_objects.cpp: opcodes for checkpoints only.
@@ -108,7 +111,7 @@ class PickleParser final {
     std::uint32_t offset = 0, bytes = 0;  // in file_, APPENDS included; no bytes: none is known
     Items items;
   };
-  std::vector<Fetches> fetches_;      // by the list before and the first bytes
+  std::vector<Fetches> fetches_;      // see places_of_fetches()
   std::uint64_t items_at_ = 0;        // where the items begin that fill the list below the newest mark
   std::uint32_t list_before_ = 0;     // where the items lie of the list that was filled last
   bool has_changed_entries_ = false;  // of the memo: bytes that fetch them may mean something else now
