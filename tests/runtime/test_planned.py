@@ -67,8 +67,8 @@ CASES = {}
 
 def case(**expected):
     """`deviations`, `rescues`: how many there may be at most; nothing: any. `least_steps`: at least so many steps run
-    as planned. `all_planned`: the step of the adoption and all later ones run as planned. What the function returns
-    comes before its text."""
+    as planned. `least_plans`: at least so many were adopted. `all_planned`: the step of the adoption and all later ones
+    run as planned. What the function returns comes before its text."""
     def add(function):
         CASES[function.__name__] = ((function() or "") + (function.__doc__ or ""), expected)
         return function
@@ -276,6 +276,18 @@ def meanwhile(step, part):
 """
 
 
+@case(least_plans=2)
+def a_loop_that_is_no_step_comes_first():
+    """
+more_steps = 10
+held = [torch.rand(2048, 256) for _ in range(45)]                   # they fill the pool, so that their loop is observed
+with torch.no_grad():
+    for _ in range(4):
+        for one in held: torch.tanh(linear[0](one)).sum()
+del held
+"""
+
+
 @case(deviations=0, rescues=0, least_steps=STEPS - 4)
 def small_tensors_made_before_a_large_one():
     """
@@ -344,8 +356,11 @@ def problems_of(done: subprocess.CompletedProcess, told: dict, plain: str, budge
         problems.append(f"{told['process_peak_bytes'] - budget} bytes over the budget")
     plan, most = told.get("plan"), dict(expected)
     least_steps, all_planned = most.pop("least_steps", 1), most.pop("all_planned", False)
+    least_plans = most.pop("least_plans", 1)
     if plan is None or plan["steps"] < least_steps:
         problems.append(f"fewer than {least_steps} steps ran as planned")
+    elif plan["plans"] < least_plans:
+        problems.append(f"{plan['plans']} plans were adopted, not {least_plans}")
     else:
         if all_planned and plan["adopted_at_step"] != STEPS - plan["steps"] + 1:
             problems.append(f"adopted at step {plan['adopted_at_step']}, but {plan['steps']} of {STEPS} ran as planned")

@@ -321,12 +321,16 @@ void PlanFollower::mark_step() {
   steps_at_border_ = counts_.steps;
 }
 
-// A step may hold none of the ops with which the plan begins, if the observed one also made the optimizer's state. Then
-// no step of the plan begins, and leave() counts none as lost.
+// A step may hold none of the ops with which the plan begins: the observed one also made the optimizer's state, or it
+// was a turn of another loop. Then no step of the plan begins, and leave() counts none as lost.
 void PlanFollower::note_step_end() {
   if (!active_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(lock_);
-  if (next_ != nullptr) lost_steps_.fetch_add(1);
+  const bool none_began = program_ != nullptr && place_ == kNowhere && counts_.steps == steps_at_border_;
+  const bool counted = lost_steps_.load() != lost_at_border_;
+  if (next_ != nullptr || (none_began && !counted)) lost_steps_.fetch_add(1);
+  steps_at_border_ = counts_.steps;
+  lost_at_border_ = lost_steps_.load();
 }
 
 void PlanFollower::suspend() {

@@ -100,7 +100,8 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   plan::OpIndex place_ = kNowhere;     // the op that comes next
   bool at_border_ = false;             // mark_step() was called, and no op on what can move has begun since
   bool handed_back_ = true;            // nothing is left on tape that the program may need
-  std::uint64_t steps_at_border_ = 0;  // counts_.steps at the last mark_step()
+  std::uint64_t steps_at_border_ = 0;  // counts_.steps at the last border: mark_step(), note_step_end()
+  std::uint64_t lost_at_border_ = 0;   // lost_steps_ at the last note_step_end()
   bool prepared_ = false;              // the actions before the op at place_ are carried out
   bool in_op_ = false;                 // the op at place_ runs
   bool in_stray_ = false;              // an op runs that is not the one at place_ and reads nothing that can move
