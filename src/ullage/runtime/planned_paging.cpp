@@ -116,9 +116,9 @@ void PlannedPaging::mark_step() {
   if (planning_) planning_->mark_step();
 }
 
-void PlannedPaging::look_again() {
+void PlannedPaging::optimizer_was_called() {
   if (follower_) follower_->note_step_end();
-  if (planning_) planning_->look_again();
+  if (planning_) planning_->optimizer_was_called();
 }
 
 void PlannedPaging::write_figures(store::LedgerSlot& slot) const {

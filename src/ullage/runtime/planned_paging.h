@@ -53,10 +53,10 @@ class PlannedPaging final {
   void allocated();
   bool freeing(Address at, bool may_stay);
 
-  // mark_step(): the program reports that a step ended. look_again(): for a program that never does; called once a
-  // step, between any two ops.
+  // mark_step(): the program reports that a step ended. optimizer_was_called(): for a program that never does, when it
+  // called an optimizer that ends a step.
   void mark_step();
-  void look_again();
+  void optimizer_was_called();
   void write_figures(store::LedgerSlot& slot) const;
   // As Session::casts().
   bool casts() const { return cast_choice_ && cast_choice_->casts(); }

@@ -289,7 +289,7 @@ class Running final : public Session, public PoolListener {
     if (steps_are_reported_) return;
     write_plan_figures();
     watch_->count_step();
-    if (paging_) paging_->look_again();
+    if (paging_) paging_->optimizer_was_called();
   }
 
   void write_plan_figures() {

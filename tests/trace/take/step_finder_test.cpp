@@ -404,6 +404,22 @@ TEST(StepFinder, DoesNotTakeTheLayersOfAPassForSteps) {
 
 // A loop that makes layers is as regular as one that trains, and the first pass takes far more memory than the layers
 // do. So each layer seems to begin at about the same level.
+// A DataLoader without workers makes a batch of 200 samples. The steps before were not observed.
+TEST(StepFinder, DoesNotTakeTheSamplesOfABatchForStepsIfAnOptimizerIsKnown) {
+  const auto whole_steps = [](bool known) {
+    StepFinder finder;
+    finder.began_in_midst();
+    if (known) finder.optimizer_was_called();
+    for (std::uint64_t sample = 0; sample < 200; ++sample) {
+      finder.op(token("slice"), Kind::Other, 100);
+      finder.op(token("to_copy"), Kind::Other, 100);
+    }
+    return finder.whole_steps();
+  };
+  EXPECT_GT(whole_steps(false), 0u);
+  EXPECT_EQ(whole_steps(true), 0u);
+}
+
 TEST(StepFinder, DoesNotTakeTheMakingOfLayersForSteps) {
   Program program;
   const Net deep{100, 120};

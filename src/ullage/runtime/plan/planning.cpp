@@ -95,6 +95,11 @@ void Planning::mark_step() {
   look_again();
 }
 
+void Planning::optimizer_was_called() {
+  observer_.optimizer_was_called();
+  look_again();
+}
+
 void Planning::look_again() {
   if (settings_.cast_choice != nullptr) choose_cast();
   State following = State::Following;

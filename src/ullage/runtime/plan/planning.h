@@ -57,8 +57,9 @@ class Planning final {
 
   // Call it when the program reports that a step ended.
   void mark_step();
-  // Call it once a step, between any two ops. Observes again if the program's steps have changed for good.
-  void look_again();
+  // Call it when the program called an optimizer that ends a step. Observes again if the program's steps have changed
+  // for good.
+  void optimizer_was_called();
   // Called when the program lacks room. Stops planning and waits until its bytes are given back. False: planning holds
   // nothing, or did not stop within five seconds. Any thread may call but the planning one.
   bool give_way();
@@ -66,6 +67,7 @@ class Planning final {
   void say_goodbye();
 
  private:
+  void look_again();
   void observe();
   void observed();
   void probe();

@@ -296,6 +296,11 @@ void Recorder::mark_step() {
   });
 }
 
+void Recorder::optimizer_was_called() {
+  if (has_optimizer_.exchange(true)) return;
+  locked([&](Lock&) { steps_.optimizer_was_called(); });
+}
+
 void Recorder::begin_phase(std::string_view name, std::span<const Knob> most) {
   record([&](Lock&) {
     ensure_take();
@@ -336,6 +341,7 @@ void Recorder::begin_take(std::span<const Knob> knobs, std::span<const store::Li
     take_began_ = Clock::now();
     steps_ = trace::StepFinder();
     if (settings_.takes_begin_in_midst) steps_.began_in_midst();
+    if (has_optimizer_.load()) steps_.optimizer_was_called();
     log_.begin_take(knobs);
     for (const auto& [at, held] : held_) {  // the roles of the storages are logged again in each take
       if (held.parameter) log_.has_role(held.id, trace::Role::Parameter, held.name);

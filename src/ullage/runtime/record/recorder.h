@@ -64,6 +64,8 @@ class Recorder final : public OpListener, public SavedListener {
 
   // Called by the program, through runtime.h.
   void mark_step();
+  // Cheap after the first call.
+  void optimizer_was_called();
   void begin_phase(std::string_view name, std::span<const Knob> most);
   void end_phase();
   void charged(std::int64_t bytes);
@@ -149,6 +151,7 @@ class Recorder final : public OpListener, public SavedListener {
   trace::EventLog log_;
   trace::TraceFile head_;
   trace::StepFinder steps_;
+  std::atomic<bool> has_optimizer_{false};  // optimizer_was_called()
   std::atomic<bool> in_take_{false};
   bool border_reported_ = false;  // `at_border` was called in this take
   bool refused_last_ = false;     // a request was refused, and no op has begun since

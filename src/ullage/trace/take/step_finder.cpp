@@ -57,6 +57,12 @@ void StepFinder::forget_turns() {
   next_look_ = kFirstLook;
 }
 
+void StepFinder::optimizer_was_called() {
+  has_optimizer_ = true;
+  tokens_ = {};
+  levels_ = {};
+}
+
 void StepFinder::step_reported() {
   ++reported_count_;
   if (reported_.size() < most_kept_) reported_.push_back(ops_);

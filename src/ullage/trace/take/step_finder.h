@@ -38,6 +38,9 @@ class StepFinder final {
   void parameter_used(StorageId parameter, bool followed = true);
   // To be called before the first op if the program was already running.
   void began_in_midst() { calls_.began_in_midst(); }
+  // An optimizer was called at some time, maybe before the first op. From then on turns of a loop are no steps: a loop
+  // may collate the samples of a batch.
+  void optimizer_was_called();
   // The program itself reports that a step ends here. From then on only such reports count.
   void step_reported();
   // The program is over, so the last call of an optimizer is whole.
@@ -56,13 +59,14 @@ class StepFinder final {
  private:
   void look_for_turns();
   void forget_turns();
-  bool needs_turns() const { return reported_count_ == 0 && calls_.none(); }
+  bool needs_turns() const { return reported_count_ == 0 && calls_.none() && !has_optimizer_; }
 
   std::uint64_t most_kept_;
   std::uint64_t ops_ = 0;
   OptimizerCalls calls_;
   bool any_parameter_ = false;
   bool any_backward_ = false;
+  bool has_optimizer_ = false;  // optimizer_was_called()
   // For the ops before the first call of an optimizer and the first step_reported(), from op `first_kept_` on.
   std::uint64_t first_kept_ = 0;
   std::vector<std::uint64_t> tokens_;
