@@ -13,15 +13,17 @@
 namespace ullage::cli {
 
 // If an output is a terminal, the program gets a pseudoterminal of the same size, so that it prints colours and
-// progress as before. This is not the program's controlling terminal, so Ctrl-C and job control are untouched. Any
-// other output becomes a pipe. If our stdout and stderr are the same file, the program gets one terminal or pipe for
-// both, so that its lines keep their order.
+// progress as before; its size follows the real one's. A pseudoterminal is not the program's controlling terminal, so
+// Ctrl-C and job control are untouched. Any other output becomes a pipe, and so does a terminal if no pseudoterminal
+// can be made. If our stdout and stderr are the same file, the program gets one terminal or pipe for both, so that its
+// lines keep their order.
 class OutputCopy final {
  public:
-  // The most bytes that are kept; older lines are dropped.
+  // The most bytes that are kept; older lines are dropped. Lines of the other output may interrupt one of more than 64
+  // KiB.
   static constexpr std::size_t kKept = std::size_t{16} << 20;
 
-  // System if no pipe can be made.
+  // System if neither a pseudoterminal nor a pipe can be made.
   static Result<OutputCopy> make();
 
   OutputCopy(OutputCopy&& other) noexcept;
@@ -35,9 +37,9 @@ class OutputCopy final {
   // Begins to copy, on a thread. Call this once the program has been started and so has its descriptors.
   void start();
 
-  // Call this after the program has ended. Copies the rest of its output and returns the kept lines of both outputs, in
-  // the order in which they ended. If a process that the program started still has an output open, a child of ours goes
-  // on copying until that process ends.
+  // Call this after the program has ended. Copies the rest of its output. Returns the kept lines of both outputs,
+  // ordered by when each line was complete. If a process that the program started still has an output open, this forks
+  // a child, which goes on copying until that process ends; nothing of that is kept.
   std::string finish();
 
  private:

@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLastLines = 8;
 constexpr std::size_t kLongestLine = 400;  // characters; a longer line may be a whole dump
 
-// Returns the words that name a file here but not in the scratch folder, which may be why the program fails there.
-// Skips the first word: the program itself was found.
+// Returns the arguments that are relative paths of files in the working folder. In the scratch folder these files do
+// not exist, which may be why the program fails there. Skips the first word: the program itself was found.
 std::string relative_names(const std::vector<std::string>& words) {
   std::string names;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -61,7 +61,7 @@ Failure failed(const TakeOrder& order, const report::RunReport& report, const fs
   if (report.outcome == report::Outcome::KilledByKernel) {
     head = fmt::format("KILLED BY THE KERNEL for lack of memory, when the process held {}",
                        to_string(report.process_peak));
-  } else if (code > 128) {
+  } else if (code > 128) {  // as shells report a signal
     head = fmt::format("the program was killed by signal {}", code - 128);
   } else {
     head = fmt::format("the program failed with exit code {}", code);
@@ -92,6 +92,7 @@ Result<trace::TraceFile> read_trace(const fs::path& file) {
 
 fs::path trace_in(const fs::path& scratch) { return scratch / "take.ullage"; }
 
+// Did the runtime end a process after TakeOrder::stop_after steps?
 bool stopped_at_border(const store::LedgerPage& page) {
   return std::any_of(page.slots.begin(), page.slots.end(),
                      [](const store::LedgerSlot& slot) { return slot.stopped_at_border.load() != 0; });
@@ -102,7 +103,7 @@ int signal_of(const report::ProcessEnd& end) {
   return end.exit_code == to_int(ExitCode::Interrupted) ? SIGINT : 0;
 }
 
-// Nothing: neither a signal nor the deadline ended the program.
+// Returns the failure if a signal or the deadline ended the program; nothing otherwise.
 std::optional<Failure> cut_short(const TakeOrder& order, const report::ProcessEnd& end) {
   if (const int signal = signal_of(end); signal != 0) return Failure{128 + signal, {}};
   if (!end.out_of_time) return std::nullopt;
@@ -211,7 +212,7 @@ std::variant<TakeRunner::Ended, Failure> TakeRunner::launched(const TakeOrder& o
     settings = {budget_, spill_.folder, spill_.most};
     settings.record_file = trace_in(scratch->path()).string();
     settings.stop_after = order.stop_after, settings.rehearsal = order.rehearsal;
-    settings.no_plan = true;  // the program ends before it could follow a plan
+    settings.no_plan = true;  // no plan is wanted: the program ends before it could follow one
   }
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
@@ -232,7 +233,9 @@ std::variant<TakeRunner::Ended, Failure> TakeRunner::launched(const TakeOrder& o
 }
 
 std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
-  SignalForwarder signals;  // first, so that it outlives the folder: a late Ctrl-C does not leave the folder behind
+  // Made before the folder and so destroyed after it. Otherwise a Ctrl-C between the two would end us at once and leave
+  // the folder behind.
+  SignalForwarder signals;
   auto ended = launched(order, /*plainly=*/false, signals);
   if (auto* failure = std::get_if<Failure>(&ended)) return std::move(*failure);
   const auto& [scratch, ledger, summary] = std::get<Ended>(ended);

@@ -29,7 +29,7 @@ Result<store::AddressRange> CardPages::reserve(Bytes wanted) {
 }
 
 bool CardPages::fill(Address at, Bytes length, store::PageKind kind) {
-  if (kind != store::PageKind::Huge) return false;
+  if (kind != store::PageKind::Huge) return false;  // a card's pages of 2 MiB are what the store calls huge
   for (Bytes done; done < length; done += granularity()) {
     abi::Handle handle = 0;
     const bool made = driver_.create(handle) == kSuccess;
@@ -42,7 +42,7 @@ bool CardPages::fill(Address at, Bytes length, store::PageKind kind) {
     return false;
   }
   if (driver_.allow(at, length) == kSuccess) {
-    driver_.fresh(at, length);
+    driver_.fresh(at, length);  // no work of the card has used these pages at these addresses yet
     return true;
   }
   drop(at, length);
@@ -53,7 +53,7 @@ bool CardPages::move(Address from, Address to, Bytes length) {
   if (!driver_.synchronize(from, length) || driver_.unmap(from, length) != kSuccess) return false;
   for (Bytes done; done < length; done += granularity()) {
     auto page = behind_.extract((from + done).value);
-    ULLAGE_CHECK(!page.empty(), "pages are moved that are not there");
+    ULLAGE_CHECK(!page.empty(), "pages are moved from addresses that have none");
     page.key() = (to + done).value;
     behind_.insert(std::move(page));
   }
@@ -67,7 +67,7 @@ bool CardPages::move(Address from, Address to, Bytes length) {
     page.key() = (from + done).value;
     behind_.insert(std::move(page));
   }
-  ULLAGE_CHECK(map_all(from, length), "the card maps its pages no more");
+  ULLAGE_CHECK(map_all(from, length), "the card did not map pages again where they were before");
   return false;
 }
 
@@ -82,7 +82,8 @@ bool CardPages::map_all(Address at, Bytes length) {
 
 void CardPages::drop(Address at, Bytes length) {
   if (length == Bytes{}) return;
-  static_cast<void>(driver_.synchronize(at, length));  // if the card has failed, nothing runs any more either
+  // An error means that the card has failed. Then no kernel runs that could still use the pages.
+  static_cast<void>(driver_.synchronize(at, length));
   driver_.unmap(at, length);
   for (Bytes done; done < length; done += granularity()) {
     const auto page = behind_.find((at + done).value);

@@ -6,10 +6,12 @@
 
 namespace ullage::cuda {
 
+// A Use is one entry of the map: a range of addresses and the point in time at which the card last used it.
+
 void LastUses::used(Address begin, Bytes size, Point at) {
   const Address end = begin + size;
   if (const auto same = uses_.find(begin); same != uses_.end() && same->second.end == end) {
-    same->second.at = at;  // the usual case: the same storage again
+    same->second.at = at;  // the usual case: an op uses a whole storage again
     return;
   }
   cut_at(begin);
@@ -18,7 +20,7 @@ void LastUses::used(Address begin, Bytes size, Point at) {
   uses_.emplace(begin, Use{end, at});
 }
 
-// Splits the use that lies around this address in two.
+// If this address is inside a range of the map, splits that range in two there.
 void LastUses::cut_at(Address at) {
   const auto after = uses_.upper_bound(at);
   if (after == uses_.begin()) return;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Computes by how much the peak of live bytes would fall if some storages were smaller or not there. It looks at the
-// whole recording, because another moment may become the peak once the first is lowered.
+// Computes by how much the peak of live bytes would fall if some storages were smaller, or did not exist. It looks at
+// the whole recording, because another moment may become the peak once the first is lowered. Remedies get their figures
+// here.
 
 #include "ullage/diagnose/history.h"
 
@@ -10,15 +11,17 @@
 
 namespace ullage::diagnose {
 
-// The part of its bytes that a storage would lose: numerator / denominator.
+// The fraction of its bytes that a storage would lose: numerator / denominator, from 0 to 1. Each storage's loss is
+// rounded down. By default it loses all.
 struct Part {
   std::uint64_t numerator = 1;
   std::uint64_t denominator = 1;
 };
 
-// Returns by how many bytes the peak falls if all storages of a category, or of a role, lose `part`. The peak is that
-// of the whole recording. If the moment is a failure, it is the highest level up to the failure, with the refused
-// request added.
+// Returns by how many bytes the peak falls if all storages of a category, or of a role, lose `part`; zero if it does
+// not. The peak is the highest level of the whole recording. If a request failed at the moment that is diagnosed
+// (History::moment), only the recording up to that moment counts, and the level at that moment includes the refused
+// bytes.
 Bytes saving(const History& history, trace::Category category, Part part = {});
 Bytes saving(const History& history, Role role, Part part = {});
 

@@ -29,11 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Every stub calls this function of the dry card's library (card/unknown.h).
 constexpr const char* kCallee = "ullage_drycard_unknown";
 // Programs open these with dlopen, so no shared object needs them by name.
 constexpr std::array kAlways = {"libcuda.so.1", "libnvidia-ml.so.1"};
-// Torch's part that looks their functions up with dlsym. Older versions end with an error if one is missing, whether
-// it is called or not.
+// The library of torch that looks functions of kAlways up with dlsym. Older versions of torch end with an error if one
+// of these functions is missing, whether it is called or not.
 constexpr const char* kLooksUp = "libc10_cuda.so";
 
 struct SharedObject {
@@ -91,9 +92,10 @@ Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
 
 // The symbols that other libraries import from one CUDA library.
 struct Wanted {
-  std::map<std::string, std::set<std::string>> symbols;  // not in the dry card; with the wanted versions ("": none)
-  std::set<std::string> variables;                       // the symbols among them that are no functions
-  std::set<std::string> implemented;
+  // Those that the dry card's library lacks: name to wanted versions. "" stands for an import without a version.
+  std::map<std::string, std::set<std::string>> symbols;
+  std::set<std::string> variables;    // the symbols among them that are no functions
+  std::set<std::string> implemented;  // those that the dry card's library has; only counted
 };
 
 // An imported symbol without a version, which does not say what library has it.
@@ -195,7 +197,8 @@ class StandInMaker final {
   }
 
   // Opens a shared object. A file of another package that cannot be read, or is for another machine, is left out with a
-  // note, because many packages contain some. So is a text for the linker in torch's folder.
+  // note, because many packages contain some. In torch's folder a text file with the name of a shared object (a linker
+  // script) is left out with a note too.
   Status open(const std::string& path, bool of_torch) {
     auto opened = open_shared_object(path, of_torch);
     if (opened && opened->elf.machine() != kX86_64) opened = wrong_machine(*opened);
@@ -205,8 +208,8 @@ class StandInMaker final {
       made_.notes.push_back("not looked at: " + opened.error().text());
       return success();
     }
-    // Some wheels install a real CUDA library next to torch. It is skipped: its stub is found first, so its own imports
-    // do not matter.
+    // Some wheels install a real CUDA library next to torch. It is skipped: LD_PRELOAD puts its stub before it, so it
+    // is not loaded and its own imports do not matter.
     if (cuda_library(opened->elf.soname()).empty()) objects_.push_back(std::move(*opened));
     return success();
   }
@@ -316,8 +319,9 @@ class StandInMaker final {
                                           reference.from->path, reference.name, library));
         continue;
       }
-      // A linker that finds a symbol in a library with versions writes the version down. So the linker did not find
-      // this one, and a program may ask whether it exists: it gets no stub.
+      // A linker that finds a symbol in a library with versions writes the version into the program. This weak symbol
+      // has no version, so that library did not have it when the program was linked. It gets no stub: its address must
+      // stay null, because the program may test that.
       if (reference.weak && !versions_of(*soname).empty()) continue;
       want(*soname, reference.name, "", reference.is_variable);
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How one count (bytes of a storage, a size of a tensor) follows the knobs: an exact polynomial through the measured
-// counts, or no law. There is no tolerance: if one byte is off, there is no law. Sizes are affine in a batch, and
-// quadratic in a side or a length.
+// Computes how one count (bytes of a storage, a size of a tensor) depends on the knobs, the sizes that a person varies.
+// A program was run at some values of the knobs; each run is a take. If the counts of all takes lie exactly on a
+// polynomial, that is their law, and it gives the count at any other value. There is no tolerance: if one byte is off,
+// there is no law. Sizes are affine in a batch. They are quadratic in a side or a length, which needs four values.
 //
 //   takes          a grid: every value of the first knob with every value of the second
-//   along a knob   n values give a polynomial of degree n - 2 at most, so that at least one value only checks
-//   two knobs      if no such polynomial fits, a + b x + c y + d xy + e (xy)^2 is tried. It is the law for the sides of
-//                  a picture whose points are each compared with each (attention). All takes beyond five only check
+//   along a knob   n values give a polynomial of degree n - 2 at most, because one value is kept as a check
+//   two knobs      if no such polynomial fits, a + b x + c y + d xy + e (xy)^2 is tried. Attention on a picture follows
+//                  it, because every point is compared with every other. Five takes determine it; all others check it
 //   evaluated      by Lagrange's formula in 128-bit integers; a result that is no whole number is no law
 
 #include "ullage/trace/take/take.h"
@@ -28,17 +29,19 @@ struct Grid {
     std::string name;
     std::vector<std::int64_t> values;
   };
-  std::vector<Axis> axes;  // one or two, with at least three values each
+  std::vector<Axis> axes;  // one or two, with at least three values each; four are needed for a quadratic law
   std::size_t takes() const;
 };
 
-// Returns the count at `at`. `counts` has one for each take, by place in the grid. Nothing if they follow no law.
+// Returns the count at `at`, which has a value for each axis. `counts` has one for each take, by place in the grid.
+// Nothing if they follow no law. The same counts may give nothing at one target and a count at another, because the
+// result must be a whole number.
 std::optional<std::int64_t> evaluate(const Grid& grid, std::span<const std::int64_t> counts,
                                      std::span<const std::int64_t> at);
 
-// Returns counts that follow a law, are not below `counts`, and are above zero. They are an affine function of the
-// product of the knobs, as steep as the steepest rise between neighbours. Counts that follow a law already stay as they
-// are.
+// Returns counts that follow a law, are not below `counts`, and are above zero. If `counts` follow a law and are all
+// above zero, returns them unchanged. Else returns an affine function of the product of the knobs, a line. Takes are
+// ordered by that product; the line is as steep as the steepest rise from one to the next.
 std::vector<std::int64_t> at_or_above(const Grid& grid, std::span<const std::int64_t> counts);
 
 // As evaluate(), for many counts at one target. Computes only once what depends on the target alone.

@@ -29,8 +29,8 @@ const TensorUse* first_read(const OpDetail& op) {
   return nullptr;
 }
 
-// The sides of a convolution's kernel. Among the tensors of rank 3 or more, a convolution reads the weights second, its
-// backward op reads them third.
+// The sides of a convolution's kernel, in pixels. Only tensors of rank 3 or more are looked at. Among these a
+// convolution reads the input and the weights; its backward op reads the output's gradient, the input and the weights.
 Counts kernel_of(const OpDetail& op) {
   std::vector<const TensorUse*> read;
   for (const TensorUse& use : op.uses)
@@ -121,7 +121,7 @@ bool same_side(const Rule& rule, std::int64_t threshold, std::int64_t a, std::in
 class Check final {
  public:
   Check(const trace::TraceFile& file, const Take& target) : file_(file), target_(target) {
-    threads_ = threads_of(file.takes.front());
+    threads_ = threads_of(file.takes.front());  // a prediction holds for the takes' number of threads
   }
 
   std::optional<Crossing> of(OpId op) const {
@@ -146,7 +146,7 @@ class Check final {
       std::int64_t least = INT64_MAX, most = INT64_MIN;
       bool same = true;
       for (const Counts& counts : measured) {
-        if (i >= counts.size()) continue;
+        if (i >= counts.size()) continue;  // this take's op has no such count to compare
         least = std::min(least, counts[i]);
         most = std::max(most, counts[i]);
         same = same && same_side(rule, threshold, counts[i], wanted[i]);

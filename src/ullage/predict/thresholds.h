@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Thresholds: sizes at which a kernel of torch takes another path and allocates otherwise, so that takes on one side
-// say nothing about the other. All are in one table; every row names its source. Nothing is predicted from the takes
-// unless they and the target lie on the same side in every row that concerns one of their ops.
+// Thresholds: sizes at which a kernel of torch switches to another algorithm and allocates other memory. Recorded runs
+// (takes) on one side of a threshold say nothing about the other side. All thresholds are in one table
+// (threshold_rules.cpp); every row names its source. Nothing is predicted unless the takes and the target lie on the
+// same side in every row that concerns one of their ops. To add a threshold, add a row.
 //
-// Some kernels decide by a cost estimate of their own whether to take scratch. Such scratch is bounded instead
-// (varying_scratch()).
+// Some kernels decide by a cost estimate of their own whether to allocate scratch. That has no threshold; such scratch
+// is bounded instead (varying_scratch()).
 
 #include "ullage/predict/sequence.h"
 #include "ullage/trace/take/take.h"
@@ -24,12 +25,12 @@ namespace ullage::predict {
 enum class Quantity : std::uint8_t {
   Dimensions,      // each size of each tensor
   Elements,        // elements of each tensor that the op reads or writes
-  Reduced,         // not implemented: gives no counts
+  Reduced,         // no rule uses it; gives no counts
   Batch,           // the first size of the first tensor read
-  PointwiseBatch,  // the same if the op reads a kernel of one pixel, else zero
-  LonePicture,     // elements of the first tensor read, if its first size is 1, else zero
-  Tokens,          // not implemented: gives no counts
-  Kernel,          // the sides of a convolution's kernel
+  PointwiseBatch,  // the same if the op reads a tensor of 1 x 1 pixel, such as a convolution's weights; else zero
+  LonePicture,     // for a batch of one picture: elements of the first tensor read; else zero
+  Tokens,          // no rule uses it; gives no counts
+  Kernel,          // the sides of a convolution's weights, in pixels
   Features,        // for each tensor of rank 2 or more, the product of all sizes but the first
   Rows,            // for each tensor of rank 2 or more, the last size but one
 };
@@ -50,7 +51,7 @@ struct Rule {
   std::string_view source;  // a file of torch or oneDNN, or where it was measured
 };
 inline constexpr std::int64_t kThreads = -1;  // the threshold is the number of threads that torch computes with
-inline constexpr std::int64_t kEvery = -2;    // takes and target must have the same count, because there is no law
+inline constexpr std::int64_t kEvery = -2;    // takes and target must have the same count: bytes follow no law (law.h)
 
 std::span<const Rule> rules();
 // The counts of an op that a rule compares, in the same order for every take.
@@ -73,26 +74,30 @@ struct Crossing {
 std::vector<Crossing> crossings(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
 
 // Returns values of the knobs to record instead: as many as now, on the target's side of every crossing, and as small
-// as possible. The new values are one step apart, the least step between the present ones. Divided by that step, they
-// leave the target's remainder, because layers with strides halve a side several times. Nothing if there are no such
-// values below the target, or they are the present ones.
+// as possible. The distance between two new values is the least distance between two present ones. All new values leave
+// the same remainder as the target when divided by that distance: takes of 32, 48, 64 and a target of 100 give 36, 52,
+// 68. Layers with strides halve a side and round, so only sides with the same remainder follow one law. Nothing if
+// there are no such values below the target, or they are the present ones.
 std::optional<Grid> other_sizes(const trace::TraceFile& file, const Sequence& sequence,
                                 std::span<const Crossing> crossings, const std::vector<Knob>& target);
 
-// The number of threads that torch computes with; 2 if the take does not have it.
+// The number of threads that torch computes with. If the take does not have it: 2, so that the rules for several
+// threads apply.
 std::uint32_t threads_of(const trace::Take& take);
 
 // The most bytes of scratch that this op may take and that follow no law. Its kernel decides by its own cost estimate
-// whether it takes such buffers (scratch.cpp). Zero if it has none. In a take, no more than this may be left out of the
-// op (varying_blocks.h). At the target, the op may take this much beyond what the laws give.
+// whether it takes such buffers (scratch.cpp). Zero if it has none. It is used twice. When takes are compared, scratch
+// of the op up to this many bytes may be ignored (varying_blocks.h). At the target, the op may take this much beyond
+// what the laws give.
 Bytes varying_scratch(const trace::Take& take, OpId op);
 
+// Bytes that an op may take beyond what the laws give: scratch that follows no law, at its most.
 struct Slack {
   OpId at;
   Bytes bytes;
 };
-// Returns the slack of each op of the target that needs one. Scratch that depends only on the sides of pictures or
-// the number of tokens needs none if every take has the target's sides.
+// Returns the slack of each op of the target that needs one. Some scratch depends only on the sides of pictures or on
+// the number of tokens. If every take has the target's, that scratch was recorded and needs no slack.
 std::vector<Slack> slack_of_ops(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
 
 }  // namespace ullage::predict

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Installs the interceptor of ops and the saved-tensor hooks in front of torch and calls all listeners. A program is
-// followed from the beginning if it is recorded, or if page faults cannot restore storages on its device (a card).
-// Otherwise it is followed once the pool nears its limit, so that a program that fits pays nothing.
+// Follows a program: intercepts its ops and the tensors that autograd saves, and passes both on to all listeners
+// (pager, recorder, the follower of a plan). A program is followed from the beginning if it is recorded, or if page
+// faults cannot restore storages on its device (a card). Otherwise it is followed once the pool nears its limit, so
+// that a program that fits pays nothing. The constructor's `due` decides.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/interceptor.h"
@@ -19,23 +20,27 @@ namespace ullage::runtime {
 
 class Following final : public SavedListener {
  public:
-  // `due` says whether following should begin. It is called at each allocation, on any thread, until it first returns
-  // true. `ops` are in the order of their begin(). All listeners must live for ever.
+  // `due` says whether following should begin. It is called at each allocation until it first returns true; several
+  // threads may call it at once. When an op begins, the begin() of each of `ops` is called in this order; end() is
+  // called in the reverse order. All listeners must live for ever.
   Following(std::vector<OpListener*> ops, std::vector<SavedListener*> saves, std::function<bool()> due);
 
   // Installs the interceptor, still disabled. If that fails, returns why, and no thread is ever followed.
   Status install();
 
-  // Called by the pool at each allocation. Once `due` returned true, enables everything and arms this thread.
+  // Called by the pool at each allocation. Once `due` returned true, enables the interceptor and the hooks, and makes
+  // the interceptor cover this thread. A thread that allocates nothing from then on is not covered.
   void follow_this_thread();
 
-  // Called at a step's border. Puts the hooks in front again if another engine was installed meanwhile (Python does
-  // when it imports torch).
+  // Called at the end of each step. Torch asks its default autograd engine for saved-tensor hooks, so the hooks work by
+  // standing in for that engine. If another engine was made the default meanwhile (Python does that when it imports
+  // torch), puts the hooks before that one.
   void renew();
 
-  // In a child made by fork: follows nothing from its next op on. Takes no lock.
+  // Call it in a child made by fork. The child's ops from now on are not seen by the listeners. Takes no lock.
   void leave_to_parent();
 
+  // Pass each call on to all of `saves`.
   void saved(const StorageUse& use, SavedKind kind) override;
   void unpacking(const StorageUse& use) override;
   void released(Address begin) noexcept override;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A session is one process under a budget: a device's pages, budget, store, pool, watch and recorder. They are made
-// together and never destroyed. This header includes no torch.
+// A session is what keeps this process within a budget: the pages of one device, the budget, store and pool, the watch
+// (the thread that measures the process every few milliseconds) and the recorder. They are made together, once in a
+// process, and live until it ends. This header includes no torch.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -34,7 +35,7 @@ class Session {
   };
 
   struct Settings {
-    Bytes budget;                       // stated; zero: unlimited
+    Bytes budget;                       // as the person stated it; zero: unlimited
     Bytes held_once;                    // peak of the process before now; the budget must cover it too; zero: need not
     store::SpillPlace spill;            // where evicted tensors go; `most` of zero: nothing is spilled
     std::string record_file;            // where the trace goes; empty: nothing is recorded
@@ -43,11 +44,11 @@ class Session {
     std::string rehearsal;              // see Session::rehearsal()
     std::string plan_file;              // a plan to begin with; empty: one is made when it is needed
     bool plans = true;                  // false: no plans; the pager decides on demand
-    bool counts_half = false;           // count the ops that run in bf16, in the slot
+    bool counts_half = false;           // count the ops that run in bf16 (LedgerSlot::half_ops)
     bool casts_if_needed = false;       // decide which steps are cast (casts())
     bool waits_for_plan = false;        // for tests: the program waits while its plan is made
     Stress stress = Stress::None;
-    store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere
+    store::LedgerSlot* slot = nullptr;  // the process's place in the ledger, where its figures go; null: nowhere
     // Called before a request is refused, on its thread with no lock held. Takes back granted bytes (grant()) that are
     // unused, and returns their number. Empty: nothing is taken back.
     std::function<Bytes()> take_back;
@@ -62,9 +63,11 @@ class Session {
   };
 
   // Starts a session on the process's memory: installs the pool and starts the watch. BadArgument if the budget does
-  // not cover what the process holds, what its libraries will still take (BudgetedDevice::warm_up()), and the margin.
+  // not cover what the process holds, what its libraries will still take (BudgetedDevice::warm_up()), and the margin of
+  // 8 MiB.
   static Result<Session*> start(Settings settings);
-  // The same for any device. A card's pool is not installed here: the allocator before PyTorch's calls pool().
+  // The same for any device. On a card this does not install the pool. There Ullage's allocator stands before PyTorch's
+  // caching allocator, and calls pool() for the requests that the pool serves.
   static Result<Session*> start_on(Settings settings, std::unique_ptr<BudgetedDevice> device);
   // The session of this process, or null.
   static Session* current();
@@ -75,8 +78,8 @@ class Session {
   // Bytes of the device that the process holds, as the budget counts them.
   virtual Bytes held() = 0;
   virtual Pool& pool() = 0;
-  // Changes the stated bytes. Zero: unlimited until the next call; what was recorded so far is then written.
-  // BadArgument if `budget` does not cover the bytes outside the pool and the margin; the old budget then stays.
+  // Changes the budget. Zero: unlimited until the next call; what was recorded so far is then written. BadArgument if
+  // `budget` does not cover the bytes outside the pool and the margin; the old budget then stays.
   virtual Status restate(Bytes budget) = 0;
   // Are forward passes to be cast to bf16 now? Only under Settings::casts_if_needed.
   virtual bool casts() const = 0;
@@ -84,13 +87,14 @@ class Session {
   // longer by the calls of its optimizers.
   virtual void mark_step() = 0;
   // Reserves `bytes` of the process's memory for a consumer outside the pool, until discharge(). Throws
-  // c10::OutOfMemoryError, which names `what`, if no room can be made. No effect if the device is a card.
+  // c10::OutOfMemoryError, which names `what`, if no room can be made. No effect if the device is a card, because then
+  // the process's memory has no budget.
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
   // This thread is about to touch `bytes` of the process's memory outside the pool: makes the pool give way if it can.
   virtual void make_way(Bytes bytes) = 0;
-  // Reserves `bytes` for another allocator of the device, until Settings::take_back returns them. False: no room can be
-  // made for them.
+  // Reserves `bytes` for another allocator of the device. Settings::take_back gives them up again. False: no room can
+  // be made for them.
   virtual bool grant(Bytes bytes) = 0;
   // Gives back the pages that no tensor holds.
   virtual void drop_idle() = 0;
@@ -99,7 +103,8 @@ class Session {
   virtual store::LedgerSlot* slot() = 0;
   // Null: nothing is recorded.
   virtual Recorder* recorder() = 0;
-  // The sizes that a shipped program is to try instead of doing its work (rehearsal_sizes.h); empty: it works.
+  // For a shipped program: the sizes at which it does a few steps on made-up data, in place of its real work
+  // (rehearsal_sizes.h). Empty: it does its real work.
   virtual const std::string& rehearsal() const = 0;
 };
 

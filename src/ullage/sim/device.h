@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Models the device below an allocator, as far as placement needs it: a number of bytes, and addresses with no real
-// memory.
+// Models the memory of a device for the models of allocators above it. It hands out addresses and counts bytes; there
+// is no memory behind the addresses.
 
 #include "ullage/base/bytes.h"
 
@@ -17,7 +17,7 @@ class Device {
   virtual ~Device() = default;
 
   virtual Bytes total() const = 0;
-  virtual Bytes available() const = 0;  // neither allocated nor committed
+  virtual Bytes available() const = 0;  // neither allocated nor committed; reserved addresses alone take nothing
 
   // cudaMalloc and cudaFree. Returns none if the device has less than `size` left.
   virtual std::optional<Address> allocate(Bytes size) = 0;
@@ -37,7 +37,9 @@ enum class Addresses {
   LowestFit,  // in the lowest gap that is large enough
 };
 
-// A device of `total` bytes with no other user. Addresses begin at `base`, and are multiples of 2 MiB if `base` is.
+// A device of `total` bytes that no other process uses. Addresses begin at `base`. Each allocation and reservation gets
+// whole pages of 2 MiB, so addresses are multiples of 2 MiB if `base` is. allocate() counts these whole pages as taken;
+// commit() counts just the bytes asked for. Give free() and the others the size that was asked for.
 class SimulatedDevice final : public Device {
  public:
   static constexpr Bytes kPage = 2_MiB;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undoes single events of a recording.
+// Undoes single events of a recording (layout.h). Events are undone newest first. A contradiction ends the work: fail()
+// notes it, with the address and the bytes.
+//
+// The slack of a block is the part beyond its rounded size, which the allocator did not split off because the rest
+// would have been too small.
 #include "ullage/sim/layout.h"
 
 #include <algorithm>
@@ -7,14 +11,15 @@
 
 namespace ullage::sim {
 
-// Whether a block of the rounded size `size` can have that much slack. In the large pool a rest of up to 1 MiB is not
-// split off, and no rest at all from max_split_size on. Small and expandable segments always split.
+// Can a block of the rounded size `size` have that much slack? In the large pool the allocator does not split off a
+// rest of up to 1 MiB. A block of max_split_size or more it does not split at all. Blocks of small and of expandable
+// segments are always split.
 bool Layout::keeps_slack(const Area& area, Bytes size, Bytes slack) const {
   if (area.small || area.expandable) return false;
   return slack <= CachingSettings::kSmall || (settings_.max_split && size >= *settings_.max_split);
 }
 
-// Adds a free piece to the live block before it, if the piece can only be slack of that block.
+// If the piece at `index` is free and can be slack of the live block before it, adds it to that block.
 void Layout::give_slack(Area& area, std::size_t index) {
   if (index == 0 || area.pieces[index].piece.state != State::Free) return;
   const Piece& before = area.pieces[index - 1].piece;
@@ -34,8 +39,9 @@ std::size_t index_at(const Pieces& pieces, Address at) {
 
 }  // namespace
 
-// A request takes the front of a free block, so the piece before it cannot be free. If the block before has slack, it
-// got that when its own free was undone.
+// The allocator cuts a block from the front of a free one. So no free piece can stand before the block: it would have
+// been part of the same free block. Slack of the block before is no free piece by now, because give_slack() has added
+// it to that block.
 void Layout::undo(const trace::record::Allocation& event) {
   Area* area = plausible(event.address, event.bytes) ? area_at(event.address) : nullptr;
   if (!area) return fail("an allocation outside all segments", event.address, event.bytes);
@@ -58,7 +64,8 @@ void Layout::undo(const trace::record::Free& event) {
   if (!change(*area, event.address, size, State::Free, {size, event.bytes, State::Live})) {
     return fail("a free where no block was", event.address, event.bytes);
   }
-  // A free piece this small, or after a block this large, cannot be a free block of the large pool: it is slack.
+  // Pieces that cannot be free blocks of the large pool are slack. That is a piece of up to 1 MiB, or one behind a
+  // block of max_split_size or more.
   const std::size_t index = index_at(area->pieces, event.address);
   const auto unused = [&](std::size_t at) {
     return at < area->pieces.size() &&
@@ -85,7 +92,7 @@ void Layout::undo(const trace::record::SegmentFree& event) {
   if (!free_below || (above != areas_.end() && above->first < event.address + event.bytes)) {
     return fail("a segment given back where another is", event.address, event.bytes);
   }
-  const bool small = event.bytes == settings_.segment_for(CachingSettings::kUnit);
+  const bool small = event.bytes == settings_.segment_for(CachingSettings::kUnit);  // the size of all small segments
   areas_.emplace(event.address,
                  Area{event.stream, small, false, {{event.address, {event.bytes, Bytes{}, State::Free}}}});
 }

@@ -8,8 +8,8 @@ namespace ullage::store {
 
 namespace {
 
-// Does a piece of length `a` serve `wanted` better than one of length `b`? The best is the smallest one that is enough.
-// If none is enough, it is the largest, because that takes the fewest moves.
+// Is a piece of length `a` better than one of length `b` if `wanted` bytes are needed? The best is the smallest piece
+// that is enough. If none is enough, it is the largest, because the caller then needs the fewest pieces.
 bool better(Bytes a, Bytes b, Bytes wanted) {
   if ((a >= wanted) != (b >= wanted)) return a >= wanted;
   return a >= wanted ? a < b : a > b;
@@ -33,7 +33,7 @@ void IdlePages::add(IdlePiece piece) {
 Range IdlePages::remove(Ranges::iterator at) {
   const auto same_size = by_size_.find(at->size.count);
   std::deque<Ranges::iterator>& places = same_size->second;
-  // A range that is taken whole is the newest of its size, so the search begins there.
+  // take_whole() removes the newest range of its size, which is the last here. So that case needs no search.
   places.erase(places.back() == at ? std::prev(places.end()) : std::find(places.begin(), places.end(), at));
   if (places.empty()) by_size_.erase(same_size);
   Range range = std::move(*at);
@@ -58,7 +58,7 @@ void IdlePages::take_apart(Ranges::iterator whole) {
   }
 }
 
-// Finds the whole range that has the piece of this kind that serves `wanted` best.
+// Finds the whole range that has the best piece of this kind for `wanted` bytes.
 IdlePages::Best IdlePages::best_range(PageKind kind, Bytes wanted) {
   Best best{ranges_.end(), Bytes{}};
   for (auto range = ranges_.begin(); range != ranges_.end(); ++range) {
@@ -88,6 +88,7 @@ IdlePiece IdlePages::cut(std::vector<IdlePiece>& from, Bytes at_most) {
   return {last.at + last.length, at_most, last.kind};
 }
 
+// Makes the last piece of `from` a crumb if a cut left it too short to be moved.
 void IdlePages::sweep_crumb(std::vector<IdlePiece>& from) {
   if (from.empty() || from.back().length >= kLeastMove) return;
   crumbs_.push_back(from.back());

@@ -85,7 +85,7 @@ class IdlePages final {
   std::unordered_map<std::uint64_t, std::deque<Ranges::iterator>> by_size_;  // each oldest first
   std::vector<IdlePiece> huge_, small_, crumbs_;
   Bytes bytes_{};
-  std::size_t in_ranges_ = 0;  // pieces of whole ranges
+  std::size_t in_ranges_ = 0;  // number of pieces in whole ranges
 };
 
 }  // namespace ullage::store

@@ -57,16 +57,18 @@ struct LedgerSlot {
   std::atomic<std::uint32_t> refused{0};     // requests that were refused (OutOfMemoryError)
   std::atomic<std::uint32_t> infeasible{0};  // 1: the runtime would not start or could not go on; `message` says why
   std::atomic<std::uint32_t> ended{0};       // 1: the process ended normally, so its figures are final
-  std::atomic<std::uint32_t> pager{0};       // 1: the pool came near its limit (Pager::under_pressure)
+  std::atomic<std::uint32_t> pager{0};       // 1: the pager was needed: the pool came near its limit (under_pressure())
 
-  Word rss{0};               // resident bytes when last measured, and what the pool took since
-  Word others{0};            // resident bytes of the tree's other processes as last counted, shared pages once
-  Word rss_counted{0};       // rss when the launcher counted last
-  Word leased{0};            // bytes that the process is about to take (Tree::lease)
-  Word forked_at{0};         // when it last forked or was made by fork, in ms of the steady clock; 0: never
-  Word made_by_fork{0};      // 1: fork made the process
-  Word copies_expected{0};   // bytes of shared pages that it is still expected to copy since
-  Word diverged{0};          // bytes shared by fork that this process wrote or gave up: the others' grew by as many
+  Word rss{0};              // resident bytes when last measured, and what the pool took since
+  Word others{0};           // resident bytes of the tree's other processes as last counted, shared pages once
+  Word rss_counted{0};      // rss when the launcher counted last
+  Word leased{0};           // bytes that the process is about to take (Tree::lease)
+  Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
+  Word made_by_fork{0};     // 1: fork made the process
+  Word copies_expected{0};  // bytes of shared pages that it is still expected to copy since forked_at
+  // Bytes of pages shared by fork that this process wrote or gave up. Until then these pages counted once, as this
+  // process's. From then on they count as the other processes' too, whose sum grew by as many bytes.
+  Word diverged{0};
   Word diverged_counted{0};  // diverged when the launcher counted last
   Word rss_peak{0};          // peak of rss, and VmHWM as last read
   Word outside{0};           // resident bytes outside the pool
@@ -89,10 +91,10 @@ struct LedgerSlot {
   Word spilled_peak{0};
   Word cleaned{0};             // bytes that the background thread wrote ahead
   Word saved_writes{0};        // bytes spilled without writing, because they had not changed since they came back
-  Word page_faults_healed{0};  // accesses to evicted storages that no op announced
+  Word page_faults_healed{0};  // unannounced accesses: page faults that brought an evicted storage back
   Word least_budget{0};        // the least budget so far, without refused requests; 0: not known
-  Word refused_least{0};       // the least budget with which the last refused request would have been served too
-  Word unmovable{0};           // bytes that cannot move: slabs, and inputs of ops that are not the pool's
+  Word refused_least{0};       // the least budget if the last refused request is counted as served
+  Word unmovable{0};           // bytes that cannot be evicted: slabs, and inputs (of one op) that are outside the pool
 
   // The take, if one is recorded.
   Word recorded{0};           // 1: the file was written
@@ -145,8 +147,8 @@ struct LedgerPage {
   Word card{0};            // number of the budgeted card plus 1; 0: the budget is the process's memory
   Word host_memory{0};     // most bytes of locked host memory for tensors evicted from the card
   Word tree_peak{0};       // most resident bytes of the tree's processes together; 0: only one process, or a card
-  Word counts_asked{0};    // how many counts of the tree processes have asked for
-  Word counts_made{0};     // how many of these the last count has served
+  Word counts_asked{0};    // how often processes have asked the launcher to count the tree again
+  Word counts_made{0};     // how many of these requests the launcher's last count has answered
   Word spill_limit{0};     // most bytes that a spill file may take; 0: nothing is spilled and the folder is empty
   SharedText<1024> spill_folder;
   SharedText<1024> record_file;           // the file for the take; empty: nothing is recorded
@@ -173,8 +175,8 @@ struct LedgerSettings {
   bool quiet = false;            // nothing is printed about what goes well
   bool counts_half = false;      // ops that run in bf16 are counted
   bool casts_if_needed = false;  // the runtime decides which steps are cast
-  // For shipped programs only: the sizes to try out instead of working. "auto", or the values of each knob:
-  // "batch=2,3,4;size=32,48,64". Empty: the program works.
+  // For shipped programs only (rehearsal): the sizes at which the program does a few steps on made-up data, in place of
+  // its real work. "auto", or the values of each knob: "batch=2,3,4;size=32,48,64". Empty: it does its real work.
   std::string rehearsal{};
   std::optional<unsigned> card{};  // the budgeted card; none: the budget is the process's memory
   Bytes host_memory{};             // if a card is budgeted: most bytes of locked host memory for what leaves it
@@ -223,14 +225,18 @@ class Ledger final {
 bool is_alive(const LedgerSlot& slot);
 
 // Estimates the resident bytes of the tree's other processes, as seen by the process that has the slot `own` (null: it
-// has none). Adds to the launcher's last count what the processes with slots took or stopped sharing since, lease, or
-// are expected to copy.
+// has none). It is the sum of:
+// - the launcher's last count (others);
+// - for each other process: its growth since that count (rss - rss_counted), and the bytes that it is about to take
+//   (leased);
+// - for each process, the own one too: the copies of shared pages that are expected (copies_expected), and those made
+//   since that count (diverged - diverged_counted).
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that is expected and not there yet: copies of pages that a fork shares.
+// The part of others_of() that is expected and not there yet: the sum of copies_expected.
 Bytes expected_of(const LedgerPage& page);
 
-// Waits until no forked child is expected to copy pages any more. Then asks the launcher to count the tree, and waits
-// for the count. Returns false if no count comes within `most`.
+// Waits until no process is expected to copy shared pages any more. Then asks the launcher to count the tree, and waits
+// for the count. Both waits together take at most `most`. Returns false if no count has come by then.
 bool await_count(LedgerPage& page, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is lower.

@@ -35,8 +35,8 @@ struct Pageable {
   std::optional<Address> staged;   // if it is spilled: pages that it is to be read into
   std::thread::id recomputing_on;  // if it is dropped: the thread that recomputes it; none: the default id
   bool writing = false;            // it is being written out; its pages are read-only meanwhile
-  bool changed = false;            // it was written to while being written out: that copy is worthless
-  bool unchanged = false;          // it was not written to since it came back: its slot still holds
+  bool changed = false;            // the program wrote to it while it was written out: that copy is worthless
+  bool unchanged = false;          // the program has not written to it since it came back: the copy in its slot holds
   bool shared = false;             // its pages are shared with a forked process: a write copies them
   std::uint32_t pins = 0;          // by ops in flight and by the next two; only a page fault evicts a pinned storage
   bool met = true;                 // false: no op has used or made it yet, and it is pinned until one does

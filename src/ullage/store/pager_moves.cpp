@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pager's moves: chooses what is evicted, writes bytes out, and reads them back.
+//
+// Functions with a Lock are called with it held, and give it up while they copy or wait. Meanwhile a storage may be
+// freed, and its address may become another storage's. So they find it again by address and id afterwards.
 #include "ullage/store/pager_core.h"
 
 #include <algorithm>
@@ -8,7 +11,8 @@
 namespace ullage::store {
 namespace {
 
-// The storages that the last faults brought back are evicted last: one instruction may read one and write another.
+// The storages that the last four page faults brought back ("healed") are evicted last. One instruction may read one
+// and write another. If each fault evicted the other storage, the instruction would fault for ever.
 constexpr std::uint64_t kKeptAfterFault = 4;
 constexpr int kWritesForAFault = 3;
 constexpr int kMostRecounts = 20;  // some 10 ms each
@@ -17,12 +21,13 @@ constexpr int kJustHealed = 0;
 constexpr int kPinned = 1;
 constexpr int kFree = 2;
 
-// Waits for ops that read a storage just before its copy begins; after so many, the copy is given up.
+// On a card a copy to the tier waits for the work on the storage's bytes that was given to the card before. If an op
+// reads the storage meanwhile, the copy waits again. After so many waits it is given up.
 constexpr int kMostWaits = 8;
 
 }  // namespace
 
-// The gate for the copy of one storage that is being written out.
+// Decides, just before the device starts to copy a storage to the tier, whether the copy may begin (CopyGate).
 class PagerCore::Gate final : public CopyGate {
  public:
   // Called with the lock held.
@@ -30,7 +35,8 @@ class PagerCore::Gate final : public CopyGate {
     if (storage.pins == 0) ops_ = storage.ops;
   }
 
-  // Holds the lock until the device has been given the copy, so that no op begins before then.
+  // Calls `begin`, which queues the copy on the device, with the lock held. So no op can begin between the last check
+  // and the copy.
   Answer pass(const std::function<void()>& begin) override {
     const Lock lock(pager_.lock_);
     Pageable* storage = pager_.find(at_, id_);
@@ -131,7 +137,7 @@ Pageables::iterator PagerCore::farthest(For whom, bool clean_only) {
   return best;
 }
 
-// Evicts a resident storage. Writes it out first unless it is clean. None: it cannot be written.
+// Evicts a resident storage. Writes it out first unless it is clean. Returns Evicted::None if it cannot be written.
 PagerCore::Evicted PagerCore::evict(Lock& lock, Address at, StorageId id, For whom) {
   Pageable* storage = find(at, id);
   if (storage->writing) {
@@ -217,8 +223,9 @@ Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   return success();
 }
 
-// Takes a slot in the tier. With memory and tier both full, no two storages could change places any more. So a slot for
-// the largest storage is kept in reserve, and used only to make room for what is brought back.
+// Takes a slot in the tier. If memory and tier were both full, no storage could be brought back any more, because the
+// one that has to leave for it would find no slot. So a slot as large as the largest storage is kept in reserve. Only
+// evictions that make room for a storage to come back may use it.
 Result<SpillSlot> PagerCore::take_slot(Bytes span, For whom) {
   if (whom == For::New && (!reserve_ || reserve_->size < largest_)) {
     give_up_reserve();
@@ -270,7 +277,8 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
       continue;
     }
     if (storage->staged) return read_in(lock, at, id, *storage->staged);
-    // The parent runs on and cannot ask the child for room. So the child soon evicts what it can read again.
+    // The parent runs on and cannot ask a forked child for room. So the child keeps to half of the pool
+    // (childs_share_): beyond that it evicts storages whose bytes are in the file.
     while (in_child_ && present() + storage->span > childs_share_) {
       if (make_room(lock, Refusal{}, whom) == Evicted::None) break;
     }

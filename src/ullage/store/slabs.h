@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Places small blocks in slabs. A slab is a range of 256 KiB that is cut into blocks of one size class. Sizes double
-// every four classes, so a block is at most a quarter larger than asked for. Up to 256 bytes it is at most 63 bytes
-// larger. The list of free blocks is kept outside the slab, never in its bytes, so that placement works with no memory
-// mapped at the addresses.
+// Places small storages in blocks of slabs. A slab is a range of 256 KiB that is cut into blocks of one size class. The
+// classes are 64, 128, 192 and 256 bytes; above that, sizes double every four classes (320, 384, 448, 512, 640, ...).
+// So a block above 256 bytes is at most a quarter larger than asked for, and a smaller one at most 63 bytes larger. The
+// list of free blocks is kept outside the slab, never in its bytes, so that placement works with no memory mapped at
+// the addresses.
 
 #include "ullage/store/idle_pages.h"
 
@@ -26,8 +27,8 @@ struct LiveStorage {
 class Slabs final {
  public:
   static constexpr Bytes kSlab = 256_KiB;
-  static constexpr Bytes kBlockUnit = 64_B;     // alignment of every block; torch asks for 64
-  static constexpr Bytes kBlockLimit = 64_KiB;  // requests from here on get a range of their own
+  static constexpr Bytes kBlockUnit = 64_B;     // alignment of every block; torch asks for an alignment of 64
+  static constexpr Bytes kBlockLimit = 64_KiB;  // larger requests, and those of this size, get a range of their own
   static constexpr std::size_t kClasses = 36;
 
   // Takes a free block for `size` (above zero, below kBlockLimit). Returns nothing if a slab has to be added first.
@@ -35,6 +36,7 @@ class Slabs final {
   // Adds a slab for the class that serves `size`. `range`: kSlab long, at a multiple of kSlab.
   void add_slab(Range range, Bytes size);
 
+  // Does the address lie in one of the slabs?
   bool owns(Address block) const;
   struct Freed {
     Bytes size;                    // as asked for in take()
@@ -53,11 +55,11 @@ class Slabs final {
   struct Slab {
     Range range;
     std::size_t size_class = 0;
-    std::uint32_t fresh = 0;  // blocks from here on were never used
+    std::uint32_t fresh = 0;  // blocks of this and higher numbers were never used
     std::uint32_t used = 0;
     std::vector<std::uint16_t> free;   // used before, free now
     std::vector<std::uint32_t> asked;  // bytes asked for, by block; 0: it is free
-    std::size_t place = 0;             // index in open_[size_class], if the slab has a free block
+    std::size_t place = 0;             // index in open_[size_class], if the slab is there
   };
 
   static bool full(const Slab& slab);
@@ -65,7 +67,7 @@ class Slabs final {
   void close(Slab& slab);
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Slab>> slabs_;  // by address / kSlab
-  std::array<std::vector<Slab*>, kClasses> open_;                   // slabs with a free block
+  std::array<std::vector<Slab*>, kClasses> open_;                   // by class: slabs with a free block
 };
 
 }  // namespace ullage::store

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver functions that a program looks up by name. They come from this library. A function that is not here does
-// nothing, succeeds, and counts as unknown when it is called. It does not count when it is looked up, because torch
-// looks up many functions and calls few.
+// The calls by which a program looks up driver functions by name (cuGetProcAddress and others). If this library has the
+// function, the program gets it. Otherwise the program gets a stand-in that does nothing and returns success. When it
+// is called, the dry run reports its name among the unknown functions (ullage_drycard_unknown()). Looking it up does
+// not count, because torch looks up many functions and calls few.
 
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/unknown.h"
@@ -66,7 +67,8 @@ void* find_function(const std::string& name) {
   return nullptr;
 }
 
-// Returns the variant that callers mean by the plain name, if the newest variant takes other arguments; else null.
+// Returns the variant of a function that callers of this CUDA version expect for the plain name, if that is not simply
+// the newest variant; else null. The newest variants of these three take other arguments.
 const char* exact_variant(const std::string& name, unsigned version) {
   if (name == "cuCtxCreate") return version >= 13000 ? "cuCtxCreate_v4" : "cuCtxCreate_v2";
   if (name == "cuStreamGetCaptureInfo")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs. How many nodes and kernels a graph has is known, what they do is not.
+// CUDA graphs. The number of nodes and of kernels in a graph is counted, and a launch adds its kernels to the ledger.
+// What the nodes do is not kept, and nothing is run.
 
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/streams.h"
@@ -26,6 +27,7 @@ Error launch(const Executable* executable) {
   return kSuccess;
 }
 
+// CUDA's functions have more arguments; the callee may ignore them.
 Error add_node(void** node, Graph* graph, std::uint64_t kernels) {
   if (graph == nullptr) return kInvalidValue;
   const std::lock_guard hold(lock());
@@ -34,7 +36,7 @@ Error add_node(void** node, Graph* graph, std::uint64_t kernels) {
   return kSuccess;
 }
 
-// Nodes have no content; a caller that lists them gets numbers for handles.
+// Nodes have no content. A caller that lists them gets made-up handles: multiples of 16.
 Error list_nodes(const Graph* graph, void** nodes, std::size_t* count) {
   if (nodes == nullptr) {
     *count = graph->nodes;
@@ -82,7 +84,8 @@ ULLAGE_CARD_API int cudaGraphGetNodes(Graph* graph, void** nodes, std::size_t* c
 ULLAGE_CARD_API int cudaGraphGetRootNodes(Graph* graph, void** nodes, std::size_t* count) {
   return noted(list_nodes(graph, nodes, count));
 }
-// Returns no dependencies. The count is the third of three arguments in CUDA 12 and the last of four in CUDA 13.
+// Says that a node has no dependencies. CUDA 12 has three arguments, of which the third is the count. CUDA 13 has four,
+// of which the last is the count. The fourth is read only under CUDA 13.
 ULLAGE_CARD_API int cudaGraphNodeGetDependencies(void*, void**, void* third, std::size_t* fourth) {
   std::size_t* count = machine().cuda >= 13 ? fourth : static_cast<std::size_t*>(third);
   if (count != nullptr) *count = 0;

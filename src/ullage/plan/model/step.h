@@ -14,8 +14,9 @@
 //
 //   gap 0 | before 0, op 0, after 0 | gap 1 | before 1, op 1, after 1 | gap 2 | ... | gap n
 //
-// In a gap the program makes and frees storages outside any op. A plan acts "before" and "after" an op (schedule.h).
-// Only ops of the thread that trains are listed. Storages of other threads count, but are not moved.
+// In a gap the program makes and frees storages outside any op. A storage that was born before an op and is freed while
+// the op runs counts as freed in the gap after it. A plan acts "before" and "after" an op (schedule.h). Only ops of the
+// thread that trains are listed. Storages of other threads count in the levels and peaks, but no plan moves them.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/table.h"
@@ -33,7 +34,8 @@ using ValueIndex = Id<struct PlanValueTag>;      // index into Step::values
 using StorageIndex = Id<struct PlanStorageTag>;  // index into Step::storages
 using GapIndex = Id<struct PlanGapTag>;          // index into Step::gaps
 
-// "None" for any kind of index. It is larger than all others, or, if the number is signed, smaller.
+// "None" for any kind of index: -1, cast to the index's number. It compares larger than all indices of an unsigned
+// number, and smaller than all of a signed one.
 struct None {
   template <class Tag, class Number>
   constexpr operator Id<Tag, Number>() const {
@@ -50,17 +52,18 @@ constexpr OpIndex op_after(GapIndex gap) { return {gap.value}; }
 
 struct StepStorage {
   StorageId in_take;
-  Bytes bytes;       // asked for; zero if it is not the pool's (StandsOn::least_in_pool)
+  Bytes bytes;       // asked for; zero if it is so small that the pool does not serve it (StandsOn::least_in_pool)
   std::string name;  // for people: "netG.main.6.weight", else the op and layer that made it
   trace::Category category = trace::Category::Unattributed;
   bool from_before = false;  // alive when the step begins
-  bool outlives = false;     // alive when it ends; with from_before: the same storage in every step
+  bool outlives = false;     // alive when the step ends. If from_before too, every step has this storage: a weight
   // A plan may move it: it has pages of its own (StandsOn::least_movable), and is not hidden (StepOp::hides). No op of
   // another thread made it or uses it in this step.
   bool movable = false;
-  // What the step leaves to the next one under another name. For example, a step makes the loss and keeps it; the next
-  // step begins with that loss and frees it. `becomes` is the storage as which this one begins the next step. `was` is
-  // the storage as which the last step left it. None: not known, or the same storage (Step::in_next_step).
+  // A step may leave a storage to the next step, which lists it as another one of its storages. For example, a step
+  // makes storage 7 for its loss and keeps it. The next step begins with the old loss as its storage 0, frees it, and
+  // makes a new storage 7. Then `becomes` of 7 is 0, and `was` of 0 is 7. None: not known, or the same storage
+  // (in_next_step()).
   StorageIndex becomes = kNone, was = kNone;
 };
 
@@ -74,7 +77,7 @@ struct Value {
 struct Recompute {
   std::vector<ValueIndex> reads;  // each once
   Seconds took;
-  Bytes rise;  // as StepOp::rise, but of this op alone
+  Bytes rise;  // as StepOp::rise, but without what other threads allocate and free meanwhile
 };
 
 struct StepOp {
@@ -90,15 +93,16 @@ struct StepOp {
   // For each distinct storage among its arguments, in their order, the value that it has when the op begins. Contains
   // the values that the op overwrites.
   std::vector<ValueIndex> reads;
-  // The first `overwrites` entries are the new values of the argument storages that the op writes, in the order of
-  // `reads`, which has the values before. The others are the values of the new storages among its results, in their
-  // order.
+  // The first `overwrites` entries are the new values of the arguments that the op writes, in the order of these
+  // arguments in `reads`. An entry and the value that it replaces have the same storage. The other entries are the
+  // values of the new storages among the op's results, in their order.
   std::vector<ValueIndex> makes;
   std::size_t overwrites = 0;
-  // Storages born during the op (also by other threads) and alive when it ends, but not returned. They are not movable.
+  // Hidden storages: born during the op (also by other threads), alive when it ends, and not returned, such as a cache
+  // that the op fills. They are not movable.
   std::vector<StorageIndex> hides;
   // Indices into `reads` of arguments that the op does not read (arguments.h). Examples are the input of a convolution
-  // whose weight gets no gradient, and the argument of a view. They need not be present.
+  // whose weight gets no gradient, and the argument of a view. These may stay evicted while the op runs.
   std::vector<std::uint32_t> unread;
 
   // Set if the op can be recomputed with the same bits and without other effects (recomputes.h). A recompute makes all

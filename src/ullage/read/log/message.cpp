@@ -16,7 +16,8 @@ using trace::OutOfMemory;
 
 constexpr std::size_t kLongestMessage = std::size_t{8} * 1024;  // bytes in the log; the rest is not read
 constexpr std::size_t kUsualMessage = std::size_t{2} * 1024;    // nearly all are shorter
-constexpr std::size_t kMargin = 200;  // letters; if fewer follow a message's end, a clause may be cut off
+// If fewer letters than these were read behind a message's end, its next clause may be cut off: more must be read.
+constexpr std::size_t kMargin = 200;
 constexpr std::size_t kLongestText = std::size_t{4} * 1024;
 constexpr std::size_t kFarthestStart = 200;  // bytes of a message's text before its lead in the same line
 
@@ -43,7 +44,7 @@ bool word_begins(const Squeezed& text, std::size_t letter) {
   return letter == 0 || text.line_begins(letter) || text.at[letter - 1] + 1 != text.at[letter];
 }
 
-// Returns whether a sentence ends before this letter. "RuntimeError: " names an error and ends none.
+// Returns whether a sentence begins at this letter. The colon of "RuntimeError: " ends no sentence.
 bool sentence_begins(const Squeezed& text, std::size_t letter) {
   if (letter == 0 || text.line_begins(letter)) return true;
   if (!word_begins(text, letter)) return false;
@@ -149,9 +150,10 @@ std::optional<NearLead> lead_in(const Squeezed& near, std::size_t from, std::siz
   return NearLead{lead->lead, near.at[lead->begin], lead->end - lead->begin};
 }
 
-// Returns the first lead in [from, to). If it comes from the middle of a message (kTail), an unknown logger's prefixes
-// may have split the message's beginning. Then the beginning is searched for again, without what adjacent lines have in
-// common.
+// Returns the first lead in [from, to). If that lead is from the middle of a message (kTail), the beginning may stand
+// on the lines above, split by the prefix that a logger puts before each line. If the logger is unknown, its prefix is
+// whatever adjacent lines begin with alike. That is removed, and the lead of the beginning is searched for again, from
+// kAbove bytes before. So the lead that is returned may stand before `from`.
 std::optional<NearLead> first_lead_in(std::string_view text, std::size_t from, std::size_t to, std::size_t not_before) {
   constexpr std::size_t kBehind = 256;  // bytes by which a lead may reach beyond `to`
   constexpr std::size_t kAbove = 600;   // bytes before a kTail lead in which its message may begin, prefixes included
@@ -217,8 +219,8 @@ class MessageReader {
     return std::nullopt;
   }
 
-  // Returns whether another message begins here: this one has figures already, and a lead follows. The lead must be the
-  // same one, or one with clauses of another library (Lead::teller).
+  // Returns whether another message begins here. That takes three things: this one has figures already, a lead stands
+  // here, and that lead is this message's own or one of another library (Lead::teller) that has clauses.
   bool begins_another(std::size_t at) const {
     if (!has_figures_ || at < lead_.end) return false;
     std::size_t end = at;
@@ -328,7 +330,7 @@ std::size_t start_of_reading(std::string_view text, const Line& line, std::size_
 // Returns nothing if squeezing removed the lead as part of a prefix.
 std::optional<FoundMessage> read_message(std::string_view text, const NearLead& near, std::size_t longest) {
   const Line line = line_at(text, near.at);
-  const std::string_view pattern = text.substr(line.begin, near.at - line.begin);
+  const std::string_view pattern = text.substr(line.begin, near.at - line.begin);  // a logger's prefix, as one example
   const std::size_t stop = std::min(text.size(), near.at + longest);
   const Squeezed whole = squeeze(text, start_of_reading(text, line, near.at), stop, pattern);
   const std::size_t begin = whole.letter_at(near.at);
@@ -371,7 +373,8 @@ bool is_code(std::string_view line) {
   return std::ranges::any_of(kStatements, [&](std::string_view word) { return line.starts_with(word); });
 }
 
-// TensorFlow and XLA try a larger piece first, and say so at length; a container's state lists what did not happen.
+// Is it a line about memory that reports no failure? TensorFlow and XLA try a larger piece first, and if that is
+// refused they say that it is no failure. A container's state lists "OOMKilled: false".
 bool is_no_failure(std::string_view line) {
   constexpr std::string_view kNone[] = {"this is not a failure", "OOMKilled=false", "OOMKilled: false",
                                         "OOMKilled\":false", "OOMKilled\": false"};
@@ -386,8 +389,8 @@ bool has_figures(const OutOfMemory& error) {
 
 std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
                                          std::size_t not_before) {
-  // A message's beginning may stand before `from` (see first_lead_in). A message that was rejected here must not be
-  // found again.
+  // A message's beginning may stand before `from` (first_lead_in()). So after a message was rejected, its end is the
+  // earliest place for a beginning.
   std::size_t beginnings_from = not_before;
   while (from < to) {
     const auto near = first_lead_in(text, from, to, beginnings_from);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The wordings of out-of-memory messages, as data. Each has the words that identify it (lead), and the other parts that
-// it may have (clauses, most of them with figures). It also has the versions of PyTorch that write it so. How patterns
-// are written: message_pattern.h. To support a new wording, add a row, and an example with its figures to
-// tests/data/messages.
+// The wordings of out-of-memory messages, as data. The words that identify a wording are its lead. The other parts that
+// a message of this wording may have are its clauses; most of them have numbers of bytes. Each wording also names the
+// versions of PyTorch that print it. How patterns are written: message_pattern.h. To support a new wording, add a row,
+// and an example with its figures to tests/data/messages.
 
 #include "ullage/trace/recording/out_of_memory.h"
 
@@ -17,7 +17,7 @@ namespace ullage::read {
 
 using MessageFigure = std::optional<Bytes> trace::OutOfMemory::*;
 
-// The parts of a message that tell which versions print it.
+// Parts of a message by which the versions of PyTorch that print it are told apart.
 enum Mark : std::uint32_t {
   kCached = 1 << 0,          // "cached"
   kReservedTotal = 1 << 1,   // "reserved in total by PyTorch"
@@ -28,7 +28,7 @@ enum Mark : std::uint32_t {
   kNewSetting = 1 << 6,      // "PYTORCH_ALLOC_CONF"
   kPrivatePools = 1 << 7,    // "allocated in private pools"
   kAllowed = 1 << 8,         // "allowed;"
-  kFree = 1 << 9,            // a figure of what is free
+  kFree = 1 << 9,            // any clause that states how much is free
   kCudaClass = 1 << 10,      // torch.cuda.OutOfMemoryError
   kTorchClass = 1 << 11,     // torch.OutOfMemoryError
   kDecimalLabel = 1 << 12,   // a size written GB, MB or KB
@@ -40,9 +40,13 @@ enum Mark : std::uint32_t {
 
 struct Clause {
   std::string_view pattern;
-  std::array<MessageFigure, 2> figures{};  // which figure each size sets, in order; with ^, a size goes to `processes`
+  // Which figure each size of the pattern sets, in order. If the pattern has a process number (^), a size without a
+  // figure is that process's and goes to OutOfMemory::processes.
+  std::array<MessageFigure, 2> figures{};
   std::uint32_t marks = 0;
-  bool add = false;  // adds the size to the figure: the parts of a killed process's resident bytes
+  // The size is added to the figure. The kernel prints the resident bytes of a killed process in three parts (anon-rss,
+  // file-rss, shmem-rss), which are summed up.
+  bool add = false;
 };
 
 // Conditions on the place of a lead.
@@ -50,7 +54,7 @@ enum LeadPlace : std::uint16_t {
   kAtLineBegin = 1,  // after a logger's prefix, if there is one
   kAtLineEnd = 2,
   kNoDigitBehind = 4,
-  kWithError = 8,         // the line must also speak of an error
+  kWithError = 8,         // the line must also have a word such as "error", "failed" or "abort"
   kOrColonBefore = 256,   // with kAtLineBegin: a label before it is enough, "Error message: "
   kOrColonBehind = 16,    // with kAtLineEnd: a colon after it is enough
   kNoColonBehind = 512,   // no colon after it, on the next line either: the message may be wrapped there
@@ -61,15 +65,16 @@ enum LeadPlace : std::uint16_t {
 
 struct Lead {
   std::string_view pattern;
-  trace::Teller teller;
-  std::string_view form;  // name of the wording, unless a Version names it more exactly
-  std::string_view torch;
+  trace::Teller teller;    // the library that prints it
+  std::string_view form;   // name of the wording, unless a Version names it more exactly
+  std::string_view torch;  // the versions of PyTorch that print it: "2.2 to 2.4"
   std::span<const Clause> clauses;
-  std::uint16_t place = 0;
-  trace::Limit limit = trace::Limit::None;
+  std::uint16_t place = 0;                  // LeadPlace, joined by |
+  trace::Limit limit = trace::Limit::None;  // whose limit the wording names, if it names one
 };
 
-// Versions of one lead's wording. The first row for its form whose marks (`all`) are all in the message counts.
+// Names a wording more exactly than its lead. A message gets `form` and `torch` of the first row whose lead_form is its
+// lead's and whose marks (`all`) it has all.
 struct Version {
   std::string_view lead_form;
   std::uint32_t all;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads a PyTorch profiler (Kineto) trace with memory events: JSON, already unzipped.
+// Reads a PyTorch profiler (Kineto) trace with memory events: JSON, already unzipped. `ullage explain` reads such
+// files.
 
 #include "ullage/base/result.h"
 #include "ullage/trace/input.h"
@@ -11,8 +12,9 @@
 
 namespace ullage::read {
 
-// BadFile with `name:offset` if `json` is no JSON, no trace, or a trace without memory events. For the last, the
-// message names the option that records them.
+// Returns the trace; it does not refer to `json` any more. BadFile if `json` is no JSON (one that is cut off, too), no
+// profiler trace, or a trace without memory events. The message begins with `name`, the file's name, and the offset in
+// bytes. For a trace without memory events it names the option that records them.
 Result<trace::Profile> read_profile(std::string_view json, const std::string& name);
 
 }  // namespace ullage::read

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the ops that were running on a thread when memory was allocated there, from the times of their spans alone.
-// Returns them outermost first, as a stack.
+// Finds which ops were running on a thread when memory was allocated there. A profiler trace does not say so. But it
+// has the spans of each thread's ops and Python functions, so the open ones at that time are known. They make the stack
+// of the allocation, innermost first: first the ops, then the Python functions that called them.
 //
-//   thread   [ aten::linear ............................ ]
-//               [ aten::addmm ............. ]
-//                     x allocation: stack addmm < linear < the Python frames above them
+//   thread   [ train.py(12): main ........................... ]
+//               [ aten::linear ............................ ]
+//                  [ aten::addmm ............. ]
+//                        x allocation; its stack: addmm, linear, main
 
 #include "ullage/read/profile/profile_events.h"
 #include "ullage/trace/recording/stacks.h"
@@ -24,14 +26,17 @@ struct OpenSpans {
     trace::StackId stack;
     std::uint32_t op = kNoSpan;  // the innermost op, an index in ProfileEvents::spans
   };
-  std::vector<At> at;                 // for each of ProfileEvents::memory
-  std::vector<std::uint32_t> parent;  // for each of ProfileEvents::spans, the op around it or kNoSpan
+  std::vector<At> at;                 // index: as in ProfileEvents::memory
+  std::vector<std::uint32_t> parent;  // index: as in ProfileEvents::spans. The innermost op around the span, or kNoSpan
 };
 
-// If more than 128 spans are nested, only the innermost 128 make the stack.
+// Adds the stacks to `stacks`. If more than 128 spans are nested, only the innermost 128 make the stack. Spans of one
+// thread may overlap without being nested; those that have ended are left out. If no span of a Python function is open,
+// the call stack that the innermost span itself names is used.
 OpenSpans find_open_spans(const ProfileEvents& events, trace::Stacks& stacks);
 
-// Returns "train.py(12): main" as a frame; any other text is the function's name.
+// Makes a frame of a text: "train.py(12): main" is line 12 of train.py in main. Any other text is the name of a
+// function in file "??".
 trace::Frame frame_of(std::string_view text);
 
 }  // namespace ullage::read

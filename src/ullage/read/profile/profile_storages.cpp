@@ -5,6 +5,9 @@
 
 namespace ullage::read {
 
+// by_address_ keeps an entry without a storage for each address that was freed. So an address without an entry was
+// allocated before the trace began, and one with an empty entry was freed already.
+
 std::optional<StorageId> LiveStorages::allocate(std::optional<Address> address, Bytes bytes, StorageId storage) {
   if (address) return std::exchange(by_address_[address->value], storage);
   by_size_[bytes.count].push_back(storage);
@@ -13,7 +16,7 @@ std::optional<StorageId> LiveStorages::allocate(std::optional<Address> address, 
 
 LiveStorages::Owner LiveStorages::free(std::optional<Address> address, Bytes bytes) {
   if (address) {
-    const auto [found, never_seen] = by_address_.try_emplace(address->value);
+    const auto [found, never_seen] = by_address_.try_emplace(address->value);  // adds an empty entry if there is none
     if (never_seen) return NeverSeen{};
     if (!found->second) return FreedAlready{};
     return *std::exchange(found->second, std::nullopt);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The data from which a plan's page draws its two timelines (page/plan.js).
+// The data from which the HTML page of a plan draws its two timelines (page/plan.js): the step without the plan, and
+// with it.
 
 #include "ullage/report/plan_report.h"
 
@@ -9,8 +10,10 @@
 
 namespace ullage::report {
 
-// Returns JSON that can be put into a script element. It has the levels before and after, the ops with phases and
-// times, and the actions at each op.
+// Returns JSON that can be put into a script element ("</" is escaped). For each op of the step it has the bytes of
+// tensors present without and with the plan, the name, the phase and the time in microseconds. It also has the budget
+// and the plan's actions, each with its op: spilled, read back, given up, run again and so on. If there is no plan, the
+// bytes with the plan are null. Bytes are written as differences from op to op.
 std::string plan_timeline_json(const PlanReport& report);
 
 }  // namespace ullage::report

@@ -14,7 +14,7 @@ namespace {
 
 using diagnose::Diagnosis;
 
-// Frames written of one stack. The outer ones beyond these add nothing.
+// How many frames of a stack are written, innermost first. The outer ones beyond these add nothing.
 constexpr std::size_t kMostFrames = 64;
 
 Json source_of(const diagnose::Source& source) {
@@ -51,7 +51,7 @@ Json facts_of(const diagnose::Facts& facts) {
   return json;
 }
 
-const char* basis_id(diagnose::Bar::Part::Kind kind) {
+const char* kind_id(diagnose::Bar::Part::Kind kind) {
   using Kind = diagnose::Bar::Part::Kind;
   switch (kind) {
     case Kind::Live:
@@ -75,7 +75,7 @@ Json bar_of(const std::optional<diagnose::Bar>& bar) {
   json["bytes"] = bar->total.count;
   json["parts"] = Json::array();
   for (const diagnose::Bar::Part& part : bar->parts) {
-    json["parts"].push_back({{"kind", basis_id(part.kind)}, {"name", part.name}, {"bytes", part.bytes.count}});
+    json["parts"].push_back({{"kind", kind_id(part.kind)}, {"name", part.name}, {"bytes", part.bytes.count}});
   }
   return json;
 }
@@ -164,7 +164,7 @@ Json replay_of(const std::optional<sim::Replay>& replay) {
                                 {"model", difference->model.count},
                                 {"what", difference->what}};
   }
-  return Json::array({json});
+  return Json::array({json});  // the contract has an array here, of one entry
 }
 
 const char* basis_id(diagnose::Basis basis) {

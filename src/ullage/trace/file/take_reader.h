@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes a Take from its parts and checks everything in them: ids, bytes, counts. Bad parts give a Problem.
+// Makes a Take from its parts, as trace_file.h finds them in a file. Checks everything in them, because a file may be
+// damaged or malicious: ids, bytes, counts. Bad parts give a Problem.
 
 #include "ullage/trace/file/file_json.h"
 #include "ullage/trace/file/gap_part.h"
@@ -25,13 +26,14 @@ struct Problem {
 };
 
 inline constexpr const char* kTooMuch =
-    "more is said here than a trace of this size can say: it was not written by ullage";
+    "needs more memory than a trace file of this size can need: it was not written by ullage";
 
-// The memory that reading a file may still take, which is limited to a multiple of the file's size. Otherwise a
-// malicious file could use one long name, or one shape with many sizes, in every event.
+// The memory that reading a file may still take. All together it is 1 MiB plus kTimes the file's size. Without a limit
+// a small malicious file could use one long name, or one shape with many sizes, in every event.
 class Allowance final {
  public:
   explicit Allowance(std::size_t file) : left_(kLeast + kTimes * static_cast<std::uint64_t>(file)) {}
+  // False if fewer bytes are left; nothing is spent then.
   bool spend(std::uint64_t bytes) {
     if (bytes > left_) return false;
     left_ -= bytes;
@@ -77,18 +79,21 @@ class TakeReader final {
  public:
   TakeReader(const FileTables& tables, Allowance& allowance) : tables_(tables), allowance_(allowance) {}
 
-  // To be called in this order, with chunk() and gap() as the parts come.
+  // Call begin(), then before(), then chunk() and gap() in the order of their parts in the file, then end(), then
+  // take().
   std::optional<Problem> begin(const TakeHead& head);
-  std::optional<Problem> before(std::span<const std::byte> content);
-  std::optional<Problem> chunk(std::span<const std::byte> content);
-  std::optional<Problem> gap(std::span<const std::byte> content);
+  std::optional<Problem> before(std::span<const std::byte> content);  // storages that lived when the take began
+  std::optional<Problem> chunk(std::span<const std::byte> content);   // some of the events
+  std::optional<Problem> gap(std::span<const std::byte> content);     // a stretch in which events were lost
   std::optional<Problem> end(const TakeEnd& end);
+  // Moves the take out.
   Take take() { return std::move(take_); }
 
  private:
   // No machine has this much. Sums of two numbers below it stay below 2^63.
   static constexpr std::uint64_t kMost = 1ull << 62;
-  static constexpr EventId kNever{UINT64_MAX};  // until the number of events is known
+  // Stands for the death of a storage that is still alive; end() replaces it by the end of the trace.
+  static constexpr EventId kNever{UINT64_MAX};
 
   // These return null, or what is wrong.
   const char* add(const PackedEvent& event);
@@ -112,7 +117,8 @@ class TakeReader final {
   Position now_;
   IdRanges storages_, ops_;
   Bytes admitted_;             // sum of all storages
-  std::uint64_t charged_ = 0;  // sum of all charges without their signs
+  std::uint64_t charged_ = 0;  // sum of all charges (bytes outside the pool), each without its sign
+  // A file has no addresses. Storages get made-up ones, each above all earlier ones.
   std::uint64_t first_address_free_ = 0;
   std::uint64_t events_ = 0;  // lost ones included
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the turns of a loop in a sequence of symbols, if neither annotations nor stacks show its borders. A symbol is
-// something that is equal in every turn: the stack of an allocation, its size, or the name of an op.
+// Finds where the turns of a loop begin, such as the steps of a training, if neither annotations nor stacks show it.
+// The loop is seen as a sequence of symbols. A symbol stands for something that comes again in every turn: the stack of
+// an allocation, its size, or the name of an op.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,15 +12,19 @@
 
 namespace ullage::trace {
 
-// Returns the indices at which turns begin, in order, or nothing if there are fewer than three turns. A loop inside the
-// turns (the layers of a network) is not mistaken for them, because the period must explain most of the sequence. A
-// turn begins where the memory is lowest. `levels` has the live bytes at each symbol. Places are compared by the
-// symbols that follow them. Of those that come once per turn, the one with the lowest average level is chosen. O(n log
-// n). A turn may differ a little from the one before.
+// Returns the indices at which turns begin, in order, or nothing if there are fewer than three turns. `levels` has the
+// live bytes at each symbol, so both spans have the same length. O(n log n).
+//
+// First it finds the period, the usual number of symbols in a turn. Two places of the sequence count as equal if the
+// same six symbols follow. At least 70 % of the places that come again must mostly come again one period later. So a
+// loop inside the turns (the layers of a network) is not mistaken for them. Then it finds the border. Of the places
+// that come about once a period, it is the one with the lowest average level, because memory is lowest between turns.
+// The length of a turn may differ from the period by a quarter.
 std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std::span<const std::uint64_t> levels);
 
-// Whether all turns begin at about the same level. Layers of a training pass do not, because each leaves saved tensors
-// behind. Let R be the highest of all `levels` less the lowest begin: the begins may differ by up to R / 4.
+// Do all turns begin at about the same level? Layers of a training pass do not, because each leaves saved tensors
+// behind. The levels at which turns begin may differ by a quarter of this: the highest of all `levels` minus the lowest
+// level at which a turn begins. `turns` is not empty.
 bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns);
 
 }  // namespace ullage::trace

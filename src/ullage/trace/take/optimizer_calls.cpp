@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostParameters = 1u << 18;
 constexpr std::size_t kMostOptimizers = 256;
 constexpr std::size_t kMostOptimizersOfOne = 4;
-constexpr std::size_t kMostWork = 1024;  // holds two steps in which a critic is called 500 times
+constexpr std::size_t kMostWork = 1024;  // holds two steps of a GAN whose critic's optimizer is called 500 times a step
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;  // Fibonacci hashing
@@ -37,8 +37,9 @@ bool OptimizerCalls::parameter_used(StorageId parameter, bool followed) {
   if (one == nullptr) return false;
   const bool first = !std::exchange(one->used, true);
   one->followed |= followed;
-  // A leaf that is not used any more after the next call is an input that requires grad (gradient penalty). So only a
-  // leaf that is used again later is waited for.
+  // An input that requires grad (a gradient penalty has one) looks like a parameter, but no step after its own uses it.
+  // So steps are certain without its update. A leaf counts as a parameter, and its first update is waited for, once it
+  // is used again after another run of updates has begun.
   if (sure_ || one->updated || one->waits || one->first == runs_) return first;
   one->waits = true;
   waiting_.push_back(parameter.value);
@@ -58,7 +59,7 @@ void OptimizerCalls::update(std::uint64_t op, std::uint64_t token, StorageId par
   if (!run_.counted) {
     if (run_.parameters.size() < kMostParameters) run_.parameters.push_back(parameter.value);
   } else if (!calls_.empty() && call_count_ == calls_.size()) {
-    calls_.back().end_op = op + 1;  // the call was not over yet
+    calls_.back().end_op = op + 1;  // the call had been counted, but goes on
   }
 }
 
@@ -103,9 +104,10 @@ void OptimizerCalls::count_run() {
   whole_ = optimizers_[chosen()].calls;
 }
 
-// Returns the optimizer of a call, adding one if it is new. It is the same optimizer if it wrote more than half of this
-// call's parameters before, and these are more than half of its newest call's. The sets need not be equal: a call can
-// leave parameters out, such as those of experts that no token went to.
+// Returns the optimizer that made a call; adds one if none of the known ones did. A known optimizer made it if it wrote
+// more than half of this call's parameters in earlier calls. The number of these parameters must also be more than half
+// of what its newest call wrote. The sets need not be equal: a call can leave parameters out, such as those of experts
+// that no token went to.
 std::uint32_t OptimizerCalls::whose(std::vector<std::uint64_t>& parameters) {
   std::ranges::sort(parameters);
   parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
@@ -119,6 +121,8 @@ std::uint32_t OptimizerCalls::whose(std::vector<std::uint64_t>& parameters) {
   auto optimizer = std::uint32_t(most - votes.begin());
   const bool same =
       most != votes.end() && *most * 2 > std::max<std::uint64_t>(parameters.size(), optimizers_[optimizer].parameters);
+  // If the trace began in the midst of a call, the first call shows only some of its parameters. The second call is the
+  // same optimizer's if it writes all of these.
   const bool rest_of_first = in_midst_ && call_count_ == 1 && *most == optimizers_[0].parameters;
   if (!same && !rest_of_first && optimizers_.size() < kMostOptimizers) {
     optimizer = std::uint32_t(optimizers_.size());

@@ -104,7 +104,7 @@ class OptimizerCalls final {
   bool in_midst_ = false;
   bool any_backward_ = false;
   bool sure_ = false;
-  std::uint64_t whole_ = 0;
+  std::uint64_t whole_ = 0;  // once steps are sure: how often the optimizer that ends steps was called
 };
 
 }  // namespace ullage::trace

@@ -10,7 +10,7 @@
 namespace ullage::trace {
 namespace {
 
-// "netG" for "netG.main.6.weight" and for "netG.main.6".
+// Returns the name up to the first point: "netG" for "netG.main.6.weight" and for "netG.main.6".
 std::string_view part_of_model(std::string_view name) { return name.substr(0, name.find('.')); }
 
 class Names final {
@@ -47,7 +47,8 @@ class Namer final {
   }
 
  private:
-  // Sets names such as "parameter 3 [512, 256, 4, 4]", numbered in the order of roles, with the sizes at first use.
+  // Sets names such as "parameter 3 [512, 256, 4, 4]". Parameters are numbered in the order in which they were first
+  // seen (Take::roles). The sizes are those of the first op that uses the parameter.
   void name_parameters() {
     std::vector<std::uint32_t> numbers(parameters_.size());
     std::uint32_t count = 0;
@@ -94,8 +95,8 @@ class Namer final {
     }
   }
 
-  // Finds the part of the model for each call of an optimizer, from the parameters that it writes. Finds it for each
-  // storage too, from the first op with a layer that used the storage.
+  // Finds two things. For each call of an optimizer: the part of the model whose parameters it writes. For each
+  // storage: the part of the model of the first op that used it and has a layer.
   void find_parts() {
     of_storage_.resize(parameters_.size());
     for (std::size_t i = 0; i < index_.take.details.size(); ++i) {
@@ -116,8 +117,8 @@ class Namer final {
 
   // From its name, else from the first op with a layer that used it.
   std::string_view part_of_parameter(StorageId id) const {
-    const std::string_view told = part_of_model(index_.take.roles[index_.role[id.value]].name);
-    return told.empty() ? std::string_view(of_storage_[id.value]) : told;
+    const std::string_view named = part_of_model(index_.take.roles[index_.role[id.value]].name);
+    return named.empty() ? std::string_view(of_storage_[id.value]) : named;
   }
 
   std::string_view part(StorageId id) const {
