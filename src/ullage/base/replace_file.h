@@ -2,8 +2,8 @@
 #pragma once
 
 // Writes a file, or replaces it, in one step: writes under a temporary name in the same folder, then renames. Readers
-// see the old file or the whole new one, never a part. If `path` is a link, the link is replaced. Nothing is forced to
-// disk.
+// see the old file or the whole new one, never a part. If `path` is a link, the link is replaced. The new file has the
+// permissions of any new file. Nothing is forced to disk (fsync).
 
 #include "ullage/base/result.h"
 

@@ -60,7 +60,7 @@ bool set_up(const Launch& launch) {
 }
 
 [[noreturn]] void become(const Launch& launch, const store::Ledger& ledger, SignalForwarder& signals, pid_t parent,
-                         int told) {
+                         int pipe) {
   signals.undo_in_child();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::raise(SIGTERM);  // the launcher died before the line above
@@ -75,7 +75,7 @@ bool set_up(const Launch& launch) {
     if (errno == ENOEXEC) exec_by_shell(launch.file, words);
   }
   const int reason = errno;
-  [[maybe_unused]] const ssize_t ignored = ::write(told, &reason, sizeof reason);
+  [[maybe_unused]] const ssize_t ignored = ::write(pipe, &reason, sizeof reason);
   ::_exit(127);
 }
 

@@ -76,8 +76,8 @@ class Search final {
     return static_cast<std::size_t>((half == begin ? half : half - 1) - begin);
   }
 
-  // If `heeds` is false, the walk goes on although the bytes change in the wrong direction.
-  Walk walk(bool up, bool heeds) {
+  // Ends if the bytes change in the wrong direction, unless `may_turn_back` is false.
+  Walk walk(bool up, bool may_turn_back) {
     const bool room = tried(first_).fits;
     Walk walk;
     walk.at = first_;
@@ -86,7 +86,7 @@ class Search final {
       const ValueTried &start = tried(first_), &there = tried(walk.beyond);
       if (there.fits != room) return walk.end = Walk::End::Border, walk;
       if (start.took && there.took && differ(*start.took, *there.took)) {
-        if (heeds && (*there.took > *start.took) != room) return walk.end = Walk::End::WrongWay, walk;
+        if (may_turn_back && (*there.took > *start.took) != room) return walk.end = Walk::End::WrongWay, walk;
         walk.changed = true;
       }
       walk.at = walk.beyond;

@@ -12,8 +12,9 @@
 // Their bytes are put back as storages of no op. The sizes of these follow a law that is at or above the bytes of each
 // take:
 //   - a storage that lives while other ops run counts for as long as it lives;
-//   - a storage that is freed before the next other op counts at that place;
-//   - bytes that only some takes hold at a place of the steps count, at their most, at every place of the steps.
+//   - a storage that is freed before the next op that stays counts at that op;
+//   - at some places of the steps, some takes may hold such bytes and others none. Then each take's largest sum of them
+//     at one place counts at every place of the steps.
 // A storage that other ops use stays as it is.
 
 #include "ullage/predict/law.h"

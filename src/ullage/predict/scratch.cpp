@@ -53,10 +53,10 @@ Convolution convolution_of(const OpDetail& op, bool backward) {
 
 // When several threads compute the gradient of a convolution's weights, oneDNN divides either the channels or the batch
 // among them. If it divides the batch, each thread has a copy of the gradient, and the copies are added up at the end.
-// oneDNN takes what it estimates to be cheaper, with weights counting eight times (jit_avx512_common_conv_kernel.cpp,
-// balance() and init_scratchpad()). It certainly divides the channels if they can be shared evenly and the activations
-// that would be read again are small against the weights. The factor six is this eight, less a margin. Measured with 2
-// to 16 threads.
+// oneDNN takes what it estimates to be cheaper. In its estimate, reading a weight costs as much as reading eight
+// activations (jit_avx512_common_conv_kernel.cpp, balance() and init_scratchpad()). It certainly divides the channels
+// if they can be shared evenly and the activations that would be read again are small against the weights. The factor
+// six is this eight, less a margin. Measured with 2 to 16 threads.
 bool shares_channels(const Convolution& convolution, std::uint32_t threads) {
   const std::vector<std::int64_t>& weights = *convolution.weights;
   const WideCount output = product_of(convolution.read[0]->sizes), input = product_of(convolution.read[1]->sizes);

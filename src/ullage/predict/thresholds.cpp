@@ -12,8 +12,8 @@ using trace::Take;
 using trace::TensorUse;
 using Counts = std::vector<std::int64_t>;
 
-// The product of the sizes. Sizes come from files, so a product above 2^63 - 1 is set to that, which is on the far side
-// of any threshold.
+// The product of the sizes. Sizes come from files and may be any numbers. If the product does not fit, it is set to
+// 2^63 - 1, which is on the far side of any threshold.
 std::int64_t product(std::span<const std::int64_t> sizes) {
   std::int64_t elements = 1;
   for (const std::int64_t size : sizes) {
@@ -23,6 +23,7 @@ std::int64_t product(std::span<const std::int64_t> sizes) {
   return elements;
 }
 
+// The first tensor that the op reads, or writes in place.
 const TensorUse* first_read(const OpDetail& op) {
   for (const TensorUse& use : op.uses)
     if (use.how != TensorUse::How::Output) return &use;

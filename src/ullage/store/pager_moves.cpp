@@ -16,7 +16,9 @@ namespace {
 constexpr std::uint64_t kKeptAfterFault = 4;
 constexpr int kWritesForAFault = 3;
 constexpr int kMostRecounts = 20;  // some 10 ms each
-// The ranks of storages that could be evicted; the highest goes first.
+// The ranks of storages that could be evicted; the highest goes first. Only faults evict pinned storages, because they
+// cannot be refused. They do so before they evict one that was just healed, which would make the same thread fault
+// again.
 constexpr int kJustHealed = 0;
 constexpr int kPinned = 1;
 constexpr int kFree = 2;
@@ -139,7 +141,7 @@ Pageables::iterator PagerCore::farthest(For whom, bool clean_only) {
 
 // Evicts a resident storage. Writes it out first unless it is clean. Returns Evicted::None if it cannot be written.
 PagerCore::Evicted PagerCore::evict(Lock& lock, Address at, StorageId id, For whom) {
-  Pageable* storage = find(at, id);
+  Pageable* storage = find(at, id);  // it is there: the caller has held the lock since it found it
   if (storage->writing) {
     changed_.wait(lock);
     return Evicted::Waited;

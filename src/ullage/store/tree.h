@@ -28,7 +28,8 @@ class Tree {
   // This process forked, or was made by fork, a moment ago. Both sides now copy the shared pages that they write to,
   // and these copies do not show in what either holds.
   virtual void forked() = 0;
-  // This process writes or gives up `bytes` that it shared with its forked children, so the others' grow by as many.
+  // This process writes or gives up `bytes` of pages that it shared with its forked children. They counted once, as
+  // this process's, and now count as the others' too: the resident bytes of the others grow by as many.
   virtual void diverged(Bytes bytes) = 0;
 };
 

@@ -101,8 +101,8 @@ class Builder final {
 
   std::string name_of(StorageId id) const {
     if (index_.leaf[id.value]) {
-      const std::string& told = take_.roles[index_.role[id.value]].name;
-      if (!told.empty()) return told;
+      const std::string& name = take_.roles[index_.role[id.value]].name;
+      if (!name.empty()) return name;
     }
     return std::string(trace::owner_name(storage(id), meaning_.meanings));
   }

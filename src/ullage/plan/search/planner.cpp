@@ -101,7 +101,7 @@ Answer answer(const Step& step, const Ask& ask, const std::function<bool(const P
     if (on && (!best.plan || plan.overhead < best.plan->overhead)) on = better(plan);
     return on;
   };
-  const std::function<bool(const Plan&)> told = better ? tell : std::function<bool(const Plan&)>{};
+  const std::function<bool(const Plan&)> on_better = better ? tell : std::function<bool(const Plan&)>{};
   const bool copies = ask.levers.spill || ask.levers.state;
   Ask fewer = ask;
   fewer.levers.spill = fewer.levers.state = false;
@@ -109,11 +109,11 @@ Answer answer(const Step& step, const Ask& ask, const std::function<bool(const P
   if (copies && (ask.levers.recompute || ask.levers.batch_norm)) without.emplace(step, fewer);
   const bool both = without && without->floor().bytes <= ask.budget && ask.budget < step.peak;
   if (both) {
-    best.plan = without->at(ask.effort, told);
+    best.plan = without->at(ask.effort, on_better);
     all.start_from(*without);
   }
   if (!on) return best;
-  std::optional<Plan> plan = all.at(both && best.plan ? ask.effort / 2 : ask.effort, told);
+  std::optional<Plan> plan = all.at(both && best.plan ? ask.effort / 2 : ask.effort, on_better);
   best.least = all.least();
   if (!best.plan || (plan && plan->overhead < best.plan->overhead)) best.plan = std::move(plan);
   if (best.plan) {

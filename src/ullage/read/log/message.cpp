@@ -21,7 +21,8 @@ constexpr std::size_t kMargin = 200;
 constexpr std::size_t kLongestText = std::size_t{4} * 1024;
 constexpr std::size_t kFarthestStart = 200;  // bytes of a message's text before its lead in the same line
 
-// Returns whether a pattern may begin with this letter. This cheap test rules out most places of a text.
+// Returns whether a pattern may begin with this letter. This cheap test rules out most places of a text. A pattern that
+// begins with one of $ & % | + begins with a number (message_pattern.h).
 bool may_begin(std::string_view pattern, char letter) {
   const char c = pattern.front();
   return std::string_view("$&%|+").find(c) != std::string_view::npos ? is_digit(letter) : folded(c) == letter;

@@ -161,7 +161,7 @@ std::string html_owners(const diagnose::Peak& peak) {
 std::string html_saved(const diagnose::Saved& saved) {
   if (saved.by.empty()) return "";
   std::string rows;
-  Bytes told;
+  Bytes shown;
   std::size_t count = 0;
   const auto row = [&](Bytes bytes, std::string_view name, const std::string& tensors) {
     rows += fmt::format(
@@ -173,9 +173,9 @@ std::string html_saved(const diagnose::Saved& saved) {
   for (const diagnose::SavedBy& one : saved.by) {
     if (count++ == kLayers) break;
     row(one.bytes, one.name + diagnose::line_in_words(one.line), std::to_string(one.storages));
-    told += one.bytes;
+    shown += one.bytes;
   }
-  if (told < saved.bytes) row(saved.bytes - told, fmt::format("{} others", saved.by.size() - kLayers), "");
+  if (shown < saved.bytes) row(saved.bytes - shown, fmt::format("{} others", saved.by.size() - kLayers), "");
   return fmt::format(
       "<section class=\"saved\" data-bytes=\"{}\"><h2>Saved for the backward pass at that moment: {}</h2><div "
       "class=\"scroll\"><table><thead><tr><th class=\"number\">bytes</th><th class=\"number\">share</th>"

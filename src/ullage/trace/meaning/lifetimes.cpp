@@ -36,8 +36,8 @@ class Lifetimes final {
       ULLAGE_CHECK(one.stack.value < meanings_.size(), "meanings of other stacks");
       categories_.push_back(by_lifetime(one));
     }
-    const bool told = std::ranges::any_of(meanings_, &StackMeaning::certain);
-    if (!told) {
+    const bool recorded = std::ranges::any_of(meanings_, &StackMeaning::certain);
+    if (!recorded) {
       hand_over();
       find_replaced_parameters();
       find_parameters();

@@ -148,11 +148,11 @@ class Categories final {
   }
   bool loaded(const Storage& one) const { return one.from_before || one.born < loaded_; }
   bool is_parameter(StorageId id, const Storage& one) const {
-    const bool told = !index_.take.roles[index_.role[id.value]].name.empty();
+    const bool named = !index_.take.roles[index_.role[id.value]].name.empty();
     const Seen& seen = seen_[id.value];
     // An optimizer that makes new parameters instead of writing to the old ones still reads them.
     const bool trained = index_.followed[id.value] && (seen.updated || loaded(one) || seen.read_by_optimizer);
-    return told || trained || (!any_updated_ && loaded(one));
+    return named || trained || (!any_updated_ && loaded(one));
   }
 
   bool is_state(StorageId id, const Storage& one) const {

@@ -16,18 +16,18 @@ void tell(StepFinder& finder, const TakeIndex& index, const Levels& level, OpId 
   const std::uint64_t before =
       one.begin.value == 0 ? index.take.trace.live_before.count : level.live[one.begin.value - 1].count;
   const std::uint64_t token = std::hash<std::string>{}(index.take.trace.ops[op.value].name);
-  bool told = false;
+  bool updates = false;
   for (const TensorUse& use : one.uses) {
     const bool writes = use.how == TensorUse::How::Written && index.leaf[use.storage.value] && !one.backward;
     if (!writes) continue;
-    if (told) {
+    if (updates) {
       finder.also_writes(use.storage);
     } else {
       finder.op(token, StepFinder::Kind::Update, before, use.storage);
     }
-    told = true;
+    updates = true;
   }
-  if (!told) finder.op(token, one.backward ? StepFinder::Kind::Backward : StepFinder::Kind::Other, before);
+  if (!updates) finder.op(token, one.backward ? StepFinder::Kind::Backward : StepFinder::Kind::Other, before);
   for (const TensorUse& use : one.uses) {
     if (!index.leaf[use.storage.value] || use.how == TensorUse::How::Output) continue;
     finder.parameter_used(use.storage, one.grad_mode && !one.backward);
