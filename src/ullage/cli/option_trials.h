@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tries other values of a shipped program's options.
+// Tries other values of a shipped program's options, for `ullage advise PROGRAM`: which batch, tile or precision makes
+// the program fit the memory. TrialRunner runs each trial.
 
 #include "ullage/advise/advice.h"
 #include "ullage/base/knob.h"
@@ -20,8 +21,8 @@
 
 namespace ullage::cli {
 
-// The largest sizes that fit, as the law of the plain program's takes says, a row each. A size that is one of `choices`
-// too is left out, because it is tried.
+// Returns the largest sizes that fit, a row each, as the laws of the plain program's recordings give them (law.h). A
+// size that is one of `choices` too is left out, because it is tried.
 std::vector<advise::Row> sizes_by_law(const predict::Prediction& prediction, const std::vector<Choice>& choices);
 
 // The trials of one option. `choice` and `runner` must outlive it. `now` is the program as it is.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Turns the options of `ullage plan` into the question for the planner.
+// Turns the options of `ullage plan` into the question for the planner: memory, levers, step, rates, effort and seed.
 
 #include "ullage/base/result.h"
 #include "ullage/cli/plan_command.h"

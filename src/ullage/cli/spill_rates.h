@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Measures how fast bytes are spilled and restored.
+// Measures how fast bytes are spilled and restored, for `ullage plan` without --rate. A plan is made for these rates.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/model/plan.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gives CLI11's help text our own usage line.
+// Gives a verb's help text, which CLI11 writes, our own usage line.
 
 #include <CLI/App.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Helpers for events, used by comparison.cpp and comparison_sets.cpp.
+// Small helpers that ask what kind of event a trace's event is, for the code that compares and rewrites takes.
 
 #include "ullage/trace/recording/trace.h"
 

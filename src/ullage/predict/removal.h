@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Removes ops from a take. Two comparisons need it: the one without ops that only prepare inputs (input_work.h), and
+// the one without ops of worker threads (worker_ops.h).
+
 #include "ullage/trace/take/take.h"
 
 #include <cstdint>

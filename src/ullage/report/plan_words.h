@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Texts about a plan that the terminal and the page have in common.
+// Texts about a plan that the answer in the terminal and the HTML page have in common.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/report/plan_report.h"

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Decides how often a request is tried again before it is refused. The pager uses it when nothing can be evicted, and
+// so do charges for bytes outside the pool.
+
 #include <utility>
 
 namespace ullage::store {
 
-// The last tries of one request, after which it is refused. Before each, a consumer outside the pool is asked to give
-// up memory. If none does, one more try follows: another thread's request may have been given the room just before.
+// The last tries of one request. Before each, a consumer outside the pool is asked to give up memory. If none gives
+// anything up, one more try follows: a consumer may have given it up for another thread just before. Then the request
+// is refused.
 class LastTries final {
  public:
   // `gives_way()` returns true if a consumer gave something up. False: refuse the request.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Implements Pages on Linux: mmap reserves addresses, madvise populates them, mremap hands pages on.
+// Implements the pool's pages (pages.h) in this machine's memory, on Linux: mmap reserves addresses, madvise populates
+// them, and mremap moves pages to other addresses.
 
 #include "ullage/store/pages.h"
 

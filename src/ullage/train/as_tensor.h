@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Views a tensor in a file of weights as a tensor of torch.
+// Makes a tensor of torch that uses the bytes of a tensor in a file of weights, without a copy where that is possible.
 
 #include "ullage/read/weights/weights.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Between which ops of a step its storages and values exist in plain execution.
+// Between which ops of a step its storages and values exist in plain execution, that is, without a plan. For the lower
+// bound (bound.cpp).
 
 #include "ullage/plan/model/step.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The words of a plan's file for outcomes and actions.
+// The words by which a plan's file (docs/cli.md, "The plan as JSON") names outcomes and actions. plan_file.cpp writes
+// and reads them. A new outcome or action needs a word at its index.
 
 #include "ullage/plan/model/plan.h"
 

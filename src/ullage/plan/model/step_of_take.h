@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Builds the step to plan from a take.
+// Builds the step to plan from a take, the record of one run: a step with a given number, or the most frequent one.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/model/stands_on.h"

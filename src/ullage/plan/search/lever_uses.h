@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lists for a person what a schedule does, by lever and site.
+// Lists for a person what a schedule does: a row for each use of a lever at one place of the step (site), with bytes
+// and seconds. `ullage plan` shows the largest rows.
 
 #include "ullage/plan/model/plan.h"
 

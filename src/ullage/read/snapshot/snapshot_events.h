@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads the events of a snapshot's device_traces.
+// Reads the history of a PyTorch snapshot, the lists of events in `device_traces`: allocations, frees, segments,
+// refused requests.
 
 #include "ullage/read/snapshot/snapshot_stacks.h"
 #include "ullage/trace/recording/recording.h"

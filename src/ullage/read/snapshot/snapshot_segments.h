@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads the segments of a snapshot and their blocks, in every layout.
+// Reads the segments of a PyTorch snapshot and the blocks in them, as they were when it was taken. Knows every layout
+// that a version of torch has written (docs/explain.md).
 
 #include "ullage/read/snapshot/snapshot_stacks.h"
 #include "ullage/trace/recording/recording.h"

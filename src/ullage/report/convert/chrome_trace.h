@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes Chrome's JSON trace event format, which Perfetto and chrome://tracing read. perfetto.cpp uses it to convert a
-// recording. Each event is written at once; nothing is kept.
+// Writes Chrome's JSON trace event format, which Perfetto and chrome://tracing read. convert_perfetto.cpp uses it to
+// convert a recording. Each event is written at once; nothing is kept.
 //
 // The viewer draws "processes" with "threads". Here a process is the history of one device of a snapshot, or of one
 // recorded run (take) of a trace file. A thread is one row of slices.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The time axis of a viewer.
+// The time axis of a converted recording: where an event or an annotation stands in the viewer (convert_perfetto.cpp).
 
 #include "ullage/trace/recording/trace.h"
 
@@ -10,8 +10,8 @@
 
 namespace ullage::report {
 
-// Maps an event to its place on the viewer's axis: microseconds since the earliest event or annotation. If any event
-// has no time, it is the event's number.
+// Maps an event to its place on the axis: microseconds since the earliest event or annotation. If any event has no
+// time, every event's place is its number. `trace` must outlive this object.
 class EventAxis final {
  public:
   explicit EventAxis(const trace::Trace& trace) : trace_(trace) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The parts of a page that need no script: elements that show one diagnosis.
+// The parts of the page of `ullage explain --html` that need no script. Each function returns HTML elements that show a
+// part of one diagnosis.
 
 #include "ullage/diagnose/diagnosis.h"
 

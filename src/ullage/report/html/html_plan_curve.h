@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Draws the curve of budget against time.
+// Draws the curve of a plan's page (`ullage plan --curve --html`): less memory against more time.
 
 #include "ullage/report/plan_report.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Says what autograd is doing on this thread. Each call takes a few nanoseconds.
+// Says what autograd is doing on this thread, for the recorder and the follower of a plan, which ask at each op. Each
+// call takes a few nanoseconds.
 
 #include "ullage/runtime/ops/torch_compat.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Turns annotations into ranges of events, by comparing the times of both.
+// Finds which events lie inside each annotation of a trace ("ProfilerStep#7", "Optimizer.step"), by comparing the times
+// of both. If a trace has annotations, steps and phases are found so.
 
 #include "ullage/trace/recording/trace.h"
 
