@@ -13,9 +13,10 @@
 
 namespace ullage::diagnose {
 
-// `frames`, innermost first. `layer` is the innermost forward of a model, "model.py:42 forward". `line` is the
-// innermost line of the program's own code that called it, or that made the request itself. None if no frame is the
-// program's own and none a model's.
+// `frames`, innermost first. `layer` is the innermost forward of a model, "model.py:42 forward". Forwards are often
+// nested; `line` is the innermost line of the program's own code outside all of them, "train.py:57 train_step". Without
+// any forward it is the innermost line of the program's own code. None if no frame is the program's own and none a
+// model's.
 std::optional<Place> request_place(std::span<const trace::Frame* const> frames, trace::Phase phase);
 
 // "model.py:42 forward, called by train.py:57 train_step, in the forward phase".

@@ -19,12 +19,12 @@
 namespace ullage::diagnose {
 
 enum class Role : std::uint8_t {
-  Logits = 1,
+  Logits = 1,  // of 1 MiB or more, as the next
   AttentionScores = 2,
   Cache = 4,         // keys and values of a generation
   Evaluation = 8,    // an activation made in an evaluation
   Foreach = 16,      // a temporary of a foreach optimizer
-  LoadedAgain = 32,  // read from a file; a parameter of its size is live too
+  LoadedAgain = 32,  // read from a file; a parameter of its size that was not read from one is live too
   OldGradient = 64,  // a gradient from a step before the moment's
 };
 

@@ -8,9 +8,10 @@
 
 namespace ullage::predict {
 
-// Sets the times of `evaluated`, which is a copy of `copied` with other sizes. All three takes have the same ops in the
-// same order. The time of an op is that in `measured`, times the growth in elements of the tensor that grows most. For
-// a convolution that is the picture, not the weights. Time between ops stays as in `copied`.
+// Sets the times of `evaluated`, which is a copy of `copied` (take 0) with other sizes. `measured` is the largest take.
+// All three takes have the same ops in the same order. The time of an op is that in `measured`, times the growth in
+// elements of the tensor that grows most. For a convolution that is the picture, not the weights. Time between ops
+// stays as in `copied`.
 void estimate_times(const trace::Take& measured, const trace::Take& copied, trace::Take& evaluated);
 
 }  // namespace ullage::predict

@@ -52,7 +52,7 @@ struct Cuda {
 
 struct LargestThatFits {
   std::string knob;           // "batch"
-  std::int64_t value = 0;     // 0: not even the smallest size tried
+  std::int64_t value = 0;     // 0: not even the smallest size tried fits
   Bytes process_peak;         // at that value, or if none fits, at the smallest
   Law law = Law::Exact;       // of process_peak
   bool more_may_fit = false;  // larger values might fit: the takes do not tell

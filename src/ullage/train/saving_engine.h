@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The way to saved-tensor hooks from C++. Torch asks its default engine for them, and only Python's engine has any.
-// This file puts an engine before the default one that gives the hooks of the innermost checkpoint of the thread, and
-// passes everything else on.
+// Gives C++ programs saved-tensor hooks; checkpoint() needs them. Torch asks its default autograd engine for such
+// hooks, and only Python's engine has any. This file puts an engine before the default one that gives the hooks of the
+// innermost checkpoint of the thread, and passes everything else on.
 
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 

@@ -13,8 +13,9 @@
 
 namespace ullage::plan {
 
-// Returns step `which` of the take, counted from zero. For a plan take the second whole step or a later one: the first
-// contains the loading and creates optimizer state. BadArgument: as for step_range(). BadFile: as for build_step().
+// Returns step `which` of the take, counted from zero. To make a plan, choose the second whole step or a later one: the
+// first contains the loading and creates optimizer state. BadArgument: as for step_range(). BadFile: as for
+// build_step().
 Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning, std::size_t which,
                      const StandsOn& on = {});
 
