@@ -72,7 +72,7 @@ struct PlannedFit {
   bool fits = false;
   Bytes least;                                // memory of the process for which a plan was found, or a bound on it
   double more_time = 0;                       // as a part of a plain step's; zero if it does not fit
-  std::uint64_t recomputed = 0, spilled = 0;  // how many values the plan recomputes and spills
+  std::uint64_t recomputed = 0, spilled = 0;  // per step: ops that are run again, and spills of a storage
 };
 
 struct Prediction {
