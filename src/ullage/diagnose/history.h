@@ -45,7 +45,7 @@ struct History {
   Roles roles;
   bool has_history = false;  // the recording has an allocation event
   trace::Steps steps;
-  std::vector<trace::Growth> growth;
+  std::vector<trace::Growth> growth;  // Growth::total: only what is still live at the moment
   Bytes reserved_peak;
   std::optional<PoolLayout> layout;
   bool device_is_cpu = false;

@@ -15,7 +15,8 @@
 
 namespace ullage::read {
 
-// A time as the trace states it, in microseconds with up to three decimals. Only differences mean something.
+// A time in nanoseconds. The trace states it in microseconds, with up to three decimals. Only differences mean
+// something.
 struct Nanoseconds {
   std::int64_t count = 0;
   friend constexpr auto operator<=>(Nanoseconds, Nanoseconds) = default;
