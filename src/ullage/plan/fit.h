@@ -68,7 +68,8 @@ struct Fit {
 Result<Fit> fit(const Step& step, const FitQuestion& question);
 
 // Replaces the fit's plan by the plan of `curve` for the same budget, if that is cheaper and its pages fit. The
-// searches for the curve may find a better plan. Then puts the fit's plan into the curve. BadFile: as for fit().
+// searches for the curve may find a better plan. Then puts the fit's plan into the curve. Does nothing if the fit's
+// plan has no schedule (it fits as it is, or is Infeasible). BadFile: as for fit().
 Status join_curve(const Step& step, const std::string& name, std::vector<Plan>& curve, Fit& fit);
 
 // fit() makes plans and verifies them through these; tests pass their own to fit_pages().

@@ -17,7 +17,7 @@ namespace ullage::predict {
 Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs,
                    const trace::Take& evaluated);
 
-// The figures of one take.
+// The figures that one take measured, with the same 3 MiB for chance in `program`.
 Outside outside_of(const trace::Take& take);
 
 }  // namespace ullage::predict

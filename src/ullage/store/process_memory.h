@@ -29,7 +29,7 @@ struct ResidentPages {
 ResidentPages resident_pages_of(std::int32_t pid);
 
 // Resident bytes of a process, by the kernel's accounts of shared pages (smaps_rollup). Takes milliseconds for a large
-// process. If the kernel keeps no such accounts, every page counts whole.
+// process. If the kernel keeps no such accounts, every page counts whole and as shared with others.
 struct SharedPages {
   Bytes proportional;        // a page that n processes share counts 1/n (Pss)
   Bytes files_proportional;  // the part of it that is backed by files: code and data of libraries, mapped files

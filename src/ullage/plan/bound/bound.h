@@ -10,8 +10,9 @@ namespace ullage::plan {
 
 // Returns a lower bound on the seconds that any schedule with `ask.levers` adds to the step within `ask.budget`. It
 // counts recomputes, and copies at their rates as if the program waited for each; overlapped copies may cost less.
-// Zero if Clp is not installed. BadArgument: no schedule fits, not even one with fractions of actions.
-// NotFound: this build has no solver. More `time_points` mostly give a tighter bound and take longer.
+// Zero if Clp, the solver, is not installed on this machine. BadArgument: no schedule fits, not even one with fractions
+// of actions. NotFound: Ullage was built without the code that uses Clp (ULLAGE_BOUND=OFF). More `time_points` mostly
+// give a tighter bound and take longer.
 //
 // Why no schedule is cheaper: every schedule that fits is a solution of the linear program with columns of 0 and 1
 // (bound_program.h). Its cost is at least that of these columns. The solution of the linear program may use fractions,

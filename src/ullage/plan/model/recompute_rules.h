@@ -36,7 +36,8 @@ bool is_batch_norm(std::string_view name);
 bool overwrites_all(std::string_view name);
 
 // Does it make its result without tensors: from numbers in the call, the generator or nothing (arange, randn, zeros)?
-// True for zeros_like and the like too, which take only sizes from a tensor.
+// True also for empty_like, full_like, ones_like and zeros_like, which take only sizes from a tensor. False for
+// rand_like, randn_like and randint_like.
 bool makes_from_nothing(std::string_view name);
 
 // Does it read no bytes and only give its argument other sizes and strides?

@@ -17,8 +17,9 @@ namespace ullage::plan {
 Plan make_plan(const Step& step, const Ask& ask, const std::function<bool(const Plan&)>& better = {});
 
 // Returns plans for `points` budgets, ascending, evenly spaced from the floor (floor.h) to below the plain peak. Each
-// is the cheapest plan found for any budget up to its own, so that more bytes never cost more. Adds a point for
-// ask.budget if that is above zero and below the plain peak.
+// is the cheapest plan found for any budget up to its own, so that more bytes never cost more. The last plan, one more,
+// is for the plain peak: there the step fits. A point for ask.budget is added if that is above zero and below the plain
+// peak. If no plan was found for a budget, its Plan::least is the floor.
 std::vector<Plan> plan_curve(const Step& step, const Ask& ask, std::size_t points = 16);
 
 }  // namespace ullage::plan

@@ -32,7 +32,7 @@ class HeapScratch final : public OpListener {
  public:
   struct Scratch {
     Bytes bytes;
-    bool every_time;  // each run of the op takes it; else only this run, because it is larger than all before
+    bool every_time;  // each run of the op takes it; else only this one: a product over twice as large as all before
   };
   // If `charge` throws, the op does not run. `discharge` gets the scratch of the charge that it ends.
   HeapScratch(std::function<void(Scratch, const std::string& op)> charge, std::function<void(Scratch)> discharge)
