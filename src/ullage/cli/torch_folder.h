@@ -18,7 +18,8 @@ struct TorchFound {
 
 // Asks a Python interpreter where torch is; nothing is imported for that. If the command is a Python, or a script whose
 // first line names one, asks that one. Else asks a Python that the command's words name ("nice python3 train.py").
-// Otherwise asks the first `python3` on PATH, because the command may start a Python. NotFound if there is no torch.
+// Otherwise asks the first `python3` on PATH, because the command may start a Python. NotFound if there is no Python,
+// it has no torch, or the torch has no libtorch_cpu.so.
 Result<TorchFound> find_torch(const Launch& launch);
 
 }  // namespace ullage::cli

@@ -42,8 +42,8 @@ struct CardModel {
   static constexpr int kRegisters = 65536;  // per block and per multiprocessor; the same on all cards
 };
 
-// Finds a card by its name. Case, blanks, "NVIDIA" and "GeForce" do not matter: "RTX 3090", "rtx3090" and "A100_80GB"
-// work.
+// Finds a card by its name. Case, blanks and other signs between letters and digits do not matter, nor do "NVIDIA",
+// "Tesla" and "GeForce" in front: "RTX 3090", "rtx3090" and "A100_80GB" work. Nothing if the table has no such card.
 std::optional<CardModel> find_card(std::string_view name);
 
 // Returns a card for which only the memory is given: an A100 with that memory.

@@ -37,8 +37,8 @@ struct Block {
   std::uint64_t id = 0;       // CU_POINTER_ATTRIBUTE_BUFFER_ID: never used again
 };
 
-// The caller must hold lock() for all of these.
-// take_addresses() returns 0 if the card's address range has no room. It counts no bytes, and neither do the others.
+// The caller must hold lock() for these six. take_addresses() returns 0 if the card's address range has no room. It
+// counts no bytes, and neither do the others.
 Address take_addresses(int ordinal, std::size_t size, std::size_t alignment = kPage, Address wanted = 0);
 void give_addresses(int ordinal, Address at, std::size_t size);
 void add_block(const Block& block);
@@ -46,8 +46,9 @@ std::optional<Block> block_at(Address begin);          // the block that begins 
 std::optional<Block> block_around(const void* place);  // the block that `place` is in
 void remove_block(Address begin);
 
-// allocate() serves cudaMalloc and similar calls; kOutOfMemory if the bytes do not fit. release() frees a block of any
-// kind but host memory.
+// allocate() serves cudaMalloc and similar calls; kOutOfMemory if the bytes do not fit. Zero bytes give success and the
+// address 0. release() frees a block of any kind but host memory; kInvalidValue if no such block begins there. Both
+// take lock() themselves.
 Error allocate(int ordinal, std::size_t bytes, Address* at);
 Error release(Address at);
 
