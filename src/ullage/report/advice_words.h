@@ -13,9 +13,9 @@ namespace ullage::report {
 // "needs 15.00 GiB of the 11.62 GiB of NVIDIA GeForce RTX 3060".
 std::string headline(const advise::Advice& advice);
 
-// The cells of a table row. fits: "yes", "no", "may" (computed), "?" (not known). peak: "10.43 GiB", "~10.43 GiB"
-// (computed), "-" (not known). time: "+18 %", "-". result: "same bits", "rounding", "different". place: "train.py:305".
-// The last two are empty if not known.
+// The cells of a table row. fits: "yes", "no", "may" (it fits, but that is only computed), "?" (not known). peak:
+// "10.43 GiB", "~10.43 GiB" (computed), "-" (not known). time: "+18 %", "-". result: "same bits", "rounding",
+// "different". place: "train.py:305". The last two are empty if not known.
 std::string fits_word(const advise::Row& row);
 std::string peak_word(const advise::Row& row);
 std::string time_word(const advise::Row& row);

@@ -33,8 +33,9 @@ struct WeightTensor {
   void copy_to(std::span<std::byte> out) const;  // contiguous; `out` must have bytes() bytes
 };
 
-// Says why a tensor is impossible: a negative extent or stride, more than 2^63 bytes, an element outside the storage.
-// Empty if the tensor is valid. The functions above may be called only for a valid tensor.
+// Says why a tensor is impossible: another number of strides than of extents, a negative extent or stride, more than
+// 2^63 bytes, an element outside the storage. Empty if the tensor is valid. The functions above may be called only for
+// a valid tensor.
 std::string what_is_wrong(const WeightTensor& tensor);
 
 // Returns the strides of a contiguous tensor, in elements.

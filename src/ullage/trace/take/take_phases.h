@@ -2,6 +2,7 @@
 #pragma once
 
 // The phase of every op of a take, and which ops make up a call of an optimizer. The first row that applies decides.
+// Rows that compare an op with the ops before and after it look at the ops of one thread.
 //
 //   backward     autograd's engine runs it
 //   loading      before the first forward pass (TakeIndex::first_forward)
