@@ -121,7 +121,9 @@ struct MBConvOptions {
   std::int64_t kernel = 3;
   std::int64_t stride = 1;
   std::int64_t expand = 6;
-  double drop = 0;  // in training: the probability that a sample passes the block by (stochastic depth)
+  // In training, if the input is added to the output: the probability that a sample's output is the input alone
+  // (stochastic depth).
+  double drop = 0;
 };
 
 // EfficientNet (https://arxiv.org/abs/1905.11946): an inverted residual with SiLU, and squeeze-and-excitation after the

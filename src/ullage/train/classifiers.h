@@ -33,7 +33,7 @@ Classifier mobilenet_v2(const MobileNetV2Options& options = {});
 struct EfficientNetOptions {
   std::int64_t classes = 1000;
   double dropout = 0.2;
-  double drop = 0.2;  // stochastic depth: block i of the 16, counted from 0, is left out with probability drop * i / 16
+  double drop = 0.2;  // stochastic depth: block i of the 16, counted from 0, has MBConvOptions::drop of drop * i / 16
 };
 Classifier efficientnet_b0(const EfficientNetOptions& options = {});
 
