@@ -2,7 +2,8 @@
 #pragma once
 
 // Makes a prediction from a program. Takes at small sizes come first. If they do not allow a prediction, other sizes
-// are tried, twice at most. At last the program is run at the target size itself.
+// are tried, twice at most. At last the program is run at the target size itself. That is also done if the prediction
+// is a bound whose slack is more than 1 % of the peak.
 
 #include "ullage/cli/recorded_program.h"
 #include "ullage/predict/predict.h"

@@ -23,7 +23,7 @@ std::vector<std::size_t> bar_cells(const std::vector<Bytes>& parts, std::size_t 
 // Returns the lines of the bar and of its legend, which has two columns from a width of 76 on.
 std::vector<std::string> bar_lines(const diagnose::Bar& bar, const TerminalStyle& style);
 
-// Returns rounded percent: "<1 %" for less than 1 but not zero, "100 %" only for everything.
+// Returns rounded percent: "<1 %" for less than 1 but not zero, "100 %" only for everything, "-" if `whole` is zero.
 std::string share(Bytes part, Bytes whole);
 
 // Returns the text in bold if the style has colors, else unchanged.
