@@ -24,7 +24,7 @@ struct AdviseOptions {
   bool here = false;
   std::optional<std::string> html;  // a page is written there too
   bool json = false;
-  std::vector<std::string> target;  // "--" and a command, or a file
+  std::vector<std::string> target;  // "--" and a command, a shipped program and its words, or a file
   MachineRoots roots;               // tests put their own here
 };
 
