@@ -4,7 +4,7 @@ have libullage_preload.so run this text at the end of `import torch`, in every P
 is not changed.
 
 environment  ULLAGE_SWITCHES        words of the remedies, with blanks between: "autocast=bfloat16 foreach=0"
-             ULLAGE_SWITCHES_FACTS  a folder: PID.json has what the program does; empty or missing: nothing is noted
+             ULLAGE_SWITCHES_FACTS  a folder: PID.json has what the process PID does; empty or missing: nothing is noted
 
 A switch has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
 """
@@ -31,7 +31,7 @@ FEWEST_LAYERS = 3  # of one class, in one list, that count as repeated
 
 class Facts:
     """Notes what a process does. Its file is written anew with each new fact, because a run may end without Python's
-    end."""
+    exit handlers."""
 
     def __init__(self):
         folder = os.environ.get("ULLAGE_SWITCHES_FACTS")
@@ -47,7 +47,7 @@ class Facts:
     def replace(self, name, /, **more):
         if not self.file:
             return
-        with self.lock, contextlib.suppress(FileNotFoundError):  # the process outlives `ullage`, and so the folder
+        with self.lock, contextlib.suppress(FileNotFoundError):  # `ullage` ended, and removed the folder
             self.known[name] = more
             with open(self.file + ".part", "w") as file:
                 json.dump(self.known, file)
@@ -55,7 +55,7 @@ class Facts:
 
 
 def line_of_program():
-    """The innermost line on the stack that belongs to no library."""
+    """Returns the innermost line on the stack that belongs to no library."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -66,8 +66,8 @@ def line_of_program():
 
 
 class Depth(threading.local):
-    """How deep this thread is in calls of modules, and whether it is inside a checkpointed layer, or inside an autograd
-    function that a backward pass will follow."""
+    """How deep this thread is in calls of modules. Whether it is inside a checkpointed layer. Whether it is inside the
+    forward function of a torch.autograd.Function for which a backward pass will come."""
     calls = 0
     in_checkpoint = False
     in_function = False
@@ -75,7 +75,7 @@ class Depth(threading.local):
 
 SWITCHES = dict(word.partition("=")[::2] for word in os.environ.get("ULLAGE_SWITCHES", "").split())
 facts = Facts()
-os.register_at_fork(after_in_child=facts.__init__)  # the child does its own
+os.register_at_fork(after_in_child=facts.__init__)  # the child notes its own facts, in a file of its own
 depth = Depth()
 looked_at = set()  # ids of networks whose layers were looked at; a network stays alive as long as it trains
 repeated = set()  # ids of repeated layers
@@ -96,9 +96,9 @@ class Casting(threading.local):
     def __init__(self):
         self.on = None  # the autocast that was switched on
         self.evaluates = False  # it began while no gradients were recorded
-        self.versions = {}  # of each network called in it: how often its weights had been written
-        self.own = {}  # of each device: how many autocasts the program is inside
-        self.ends = False  # it ends where the program leaves its own
+        self.versions = {}  # of each network called in it: how often its weights had been written (Tensor._version)
+        self.own = {}  # of each device: how many autocasts of the program's own this thread is inside
+        self.ends = False  # it is to end as soon as the program leaves its own autocast
 
     def is_programs(self, device):
         """Does the program itself say here whether it wants autocast?"""
@@ -133,8 +133,8 @@ class Casting(threading.local):
 
     @contextlib.contextmanager
     def off(self):
-        """Switches autocast off for a forward pass that must not be cast. Other passes still wait for their backward
-        pass."""
+        """Switches autocast off for one forward pass that must not be cast. It is not ended, because a forward pass
+        before this one may still wait for its backward pass, and its loss belongs under autocast."""
         if self.on is None:
             yield
             return
@@ -147,19 +147,21 @@ class Casting(threading.local):
 
 
 def records_gradients():
-    """Autograd functions run with gradients off, although a backward pass follows."""
+    """Will a backward pass need what is computed now? Inside an autograd function torch switches gradients off,
+    although a backward pass follows."""
     return torch.is_grad_enabled() or depth.in_function
 
 
 def in_backward():
-    """What autograd's engine calls belongs to the backward pass. A checkpoint that recomputes has the autocast of its
-    forward pass; an adjoint method has none."""
+    """Does autograd's engine run on this thread? Then nothing is switched on: a checkpoint that recomputes restores the
+    autocast of its forward pass by itself. An adjoint method, which solves a second equation in its backward pass, has
+    no autocast there if it is written in by hand."""
     return torch._C._current_graph_task_id() != -1
 
 
 def allowed_autocast(device):
-    """Ends the program with words if this torch has none of that type on the device, and with the exit code of wrong
-    use."""
+    """Returns the autocast to switch on. If this torch has none of that type on the device, ends the program with a
+    message and exit code 2, that of wrong use."""
     kind = SWITCHES["autocast"]
     try:
         made = torch.autocast(device, getattr(torch, kind))
@@ -182,7 +184,7 @@ def runtime():
 
 
 def is_wanted():
-    """Is a forward pass to be cast that begins now? `--allow bf16,if-needed` leaves that to the runtime."""
+    """Is a forward pass that begins now to be cast? `--allow bf16,if-needed` leaves that to the runtime."""
     return "if_needed" not in SWITCHES or runtime().ullage_casts() == 1
 
 
@@ -224,7 +226,7 @@ def follow_autocast():
 
 
 def follow_gradients(of):
-    """Ends an evaluation where gradients are recorded again."""
+    """Has the end of a `with` block of this kind end an evaluation, if gradients are recorded from then on."""
     plain = of.__exit__
 
     @functools.wraps(plain)
@@ -256,7 +258,8 @@ def follow_functions():
 
 
 def weight_data():
-    """A weight's `data` is written in place without a new version of the weight."""
+    """Returns a property in place of `Tensor.data` that also drops the cached casts: a write through `data` does not
+    change the weight's version, so it would not be noticed."""
     plain = torch.Tensor.data
 
     def get(self):
@@ -360,7 +363,7 @@ def as_float(value):
 
 
 def call_inside(call, module, args, named):
-    """Runs a call of a module, so that those below it know that they are."""
+    """Runs a call of a module, and counts it in depth.calls: modules that it calls are not the outermost."""
     depth.calls += 1
     try:
         return call(module, *args, **named)
@@ -369,7 +372,8 @@ def call_inside(call, module, args, named):
 
 
 def call_layer(module, args, named):
-    """Runs in the forward pass and again in the backward pass, which has a thread of its own."""
+    """Runs a checkpointed layer: in the forward pass, and again in the backward pass, on autograd's own thread. So the
+    mark is set here, on the thread that runs the layer."""
     was, depth.in_checkpoint = depth.in_checkpoint, True
     try:
         return call_inside(plain_call, module, args, named)
@@ -396,7 +400,7 @@ def call_network(call, module, args, named):
 
 
 def call_pass(call, function, args, named, device, evaluates):
-    """Runs a forward pass, under autocast if it is to be."""
+    """Runs a forward pass, under autocast if it is to be cast."""
     if casting.is_programs(device) or in_backward():
         return call_inside(call, function, args, named)
     if SWITCHES.get("on", device) != device:
@@ -444,8 +448,9 @@ def called_outermost(call, module, args, named):
 def follow_forward(of, **named):
     """Has a class's own `forward` count as a call, because a program may call it in place of the module.
 
-    torch.jit compiles it from its text and looks names up among its globals: they stay the program's. Hence every name
-    of this module comes in by the closure.
+    The new function keeps the globals of the program's own. torch.jit compiles `forward` from the program's text (by
+    __wrapped__) and looks that text's names up among the function's globals. So names of this module cannot be globals
+    of it; they come in by the closure.
     """
     super(torch.nn.Module, of).__init_subclass__(**named)
     plain = vars(of).get("forward")
@@ -472,8 +477,8 @@ checkpoint_of_torch = torch.utils.checkpoint.checkpoint
 
 @functools.wraps(checkpoint_of_torch)
 def checkpointed(function, *args, **named):
-    """A checkpoint notes at its call whether autocast is on, and has it so again when it recomputes. So one that no
-    network is around begins autocast as a network's call does."""
+    """A checkpoint notes at its call whether autocast is on, and restores that when it recomputes. So a checkpoint
+    outside any network's call begins autocast as a network's call does."""
     facts.note("checkpoint")
     network = function if isinstance(function, torch.nn.Module) and is_network(function) else None
     tensor = next(tensors_in((args, named)), None)
@@ -488,7 +493,8 @@ torch.utils.checkpoint.checkpoint = checkpointed
 
 
 def follow_attention():
-    """Notes attention that keeps its whole matrix, because the program switched off what does not."""
+    """Notes attention that keeps its whole matrix of scores, because the program switched off the two kinds of kernels
+    that do not."""
     plain = torch.nn.functional.scaled_dot_product_attention
     backends, kinds = torch.backends.cuda, torch.nn.attention.SDPBackend
 
@@ -527,7 +533,7 @@ def follow(optimizer):
             if word in takes and word in SWITCHES and not chosen(takes, args, named):
                 named[word] = SWITCHES[word] == "1"
         plain(self, *args, **named)
-        if type(self) is optimizer:  # not the class that another one is made of
+        if type(self) is optimizer:  # else this is the base class of the optimizer that is made
             of = self.defaults
             weight = self.param_groups[0]["params"][0] if self.param_groups and self.param_groups[0]["params"] else None
             facts.note("optimizer", name=optimizer.__name__, foreach=of.get("foreach"), fused=of.get("fused"),
@@ -590,7 +596,8 @@ if SWITCHES.get("benchmark") == "0":
 class Costs(torch.utils._python_dispatch.TorchDispatchMode):
     """Adds up the time that the ops of a step would take on a card whose rates are known. An op takes the longer of two
     times: its floating-point operations at the card's rate, or its bytes at the memory's rate. A launch is added. A
-    mode below autograd keeps gradients alive a little longer, so no peak is taken from such a run."""
+    TorchDispatchMode runs below autograd and keeps gradients alive a little longer, so no peak is taken from such a
+    run."""
 
     FREE = {"empty", "empty_strided", "empty_like", "detach", "resize_", "set_", "_local_scalar_dense"}
 
@@ -623,7 +630,7 @@ class Costs(torch.utils._python_dispatch.TorchDispatchMode):
         return count(*args, **kwargs, out_val=result) / rate
 
     def stepped(self, optimizer, *_):
-        """The last whole step: from one call of the first optimizer to its next."""
+        """Notes the cost of the last whole step: from one call of the first optimizer to its next."""
         before = self.at_call.get(id(optimizer))
         self.at_call[id(optimizer)] = self.seconds
         if before is not None and id(optimizer) == next(iter(self.at_call)):
@@ -645,13 +652,14 @@ if "costs" in SWITCHES:
 # ---- the process's steps
 
 class Steps:
-    """Times the steps of the first optimizer. Ends a run without Ullage's runtime after some of them."""
+    """Times the steps of the first optimizer. If `plain_run=N` says so, ends the process after N of them: a run without
+    Ullage's runtime has nothing else that ends it."""
 
     def __init__(self, most=None):
-        self.left = most  # None: the runtime ends the run, maybe in the middle of an optimizer's step
-        self.first = None
-        self.began = None  # when the optimizer's last step did
-        self.step = None  # the CPU time of the shortest: what else the machine does counts little
+        self.left = most  # steps to go. None: Ullage's runtime ends the run, maybe inside an optimizer's step
+        self.first = None  # id of the first optimizer
+        self.began = None  # when its last step began, in CPU time
+        self.step = None  # CPU time of the shortest step, on which other work has little effect; None: no step yet
         self.others = 0  # bytes of the processes that this one started, the most at a border of steps
 
     def is_first(self, optimizer):
@@ -685,7 +693,8 @@ class Steps:
 
 
 def held_by_descendants():
-    """The bytes that the processes which this one started hold alone. This one's figure has what they share with it."""
+    """Returns the private bytes of the processes that this one started, and of those that they started. Pages that they
+    share with this one are in its own peak already."""
     parents = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -708,7 +717,7 @@ def private_bytes(pid):
 
 
 def most_resident():
-    """The most bytes that this process has held, VmHWM."""
+    """Returns the most bytes that this process has held, VmHWM."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) * 1024
 

@@ -17,11 +17,11 @@
 
 namespace ullage::advise {
 
-// The id of rows about a smaller size: explain's word for it.
+// The id of rows about a smaller size. `ullage explain` has the same id for that remedy.
 inline constexpr const char* kSmallerSize = "smaller_batch";
 
-// Has malloc of glibc give blocks of 128 KiB and more back to the system when they are freed. By default this limit
-// rises to 32 MiB, and a process keeps what it frees below it.
+// With this setting, malloc of glibc gives blocks of 128 KiB and more back to the system when they are freed. Without
+// it malloc raises that border, up to 32 MiB, and the process keeps the smaller blocks that it frees.
 inline constexpr std::pair<const char*, const char*> kLeanMalloc = {"MALLOC_MMAP_THRESHOLD_", "131072"};
 
 // How a remedy changes the program's results.
@@ -55,8 +55,8 @@ struct Trial {
   Effect effect = Effect::SameBits;
   std::string switches;         // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
   std::string allocator;        // the whole setting of torch's CUDA allocator; empty: as it is
-  bool is_plain = false;        // changes nothing under Ullage, so it is tried without Ullage, with kLeanMalloc set
-  std::vector<Option> options;  // of a shipped program, in place of its own
+  bool is_plain = false;        // the remedy is kLeanMalloc: it has no effect under Ullage, so it is tried without
+  std::vector<Option> options;  // of a shipped program; they replace those on its command line
   std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
   std::string action;      // the lines that a person writes, and the further ones for `if_refused`
   std::string more_action;
@@ -71,12 +71,14 @@ std::vector<Trial> trials_for(const Facts& facts, const Setting& setting);
 // otherwise when it runs.
 Trial option_trial(const Choice& choice, std::int64_t value);
 
-// Returns one trial with all of `trials`. At least one; no two of the same id.
+// Returns one trial with all of `trials`: at least one (else ContractError), no two of the same id, and none with
+// `is_plain`, which the result does not have.
 Trial together(std::span<const Trial> trials);
 
-// Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. Only a batch is
-// divided, because the gradients of its parts add up to those of the whole. Only the knob's name, which the user chose,
-// shows whether it is a batch.
+// Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. For a batch
+// that is the largest divisor of the value asked for that is at most `fits`, because the gradients of equal parts add
+// up to those of the whole. If no divisor above 1 fits, and for other knobs, the text only names `fits`. A knob counts
+// as a batch if its name, which the user chose, has "batch" in it.
 std::string smaller_size(const Knob& knob, std::int64_t fits);
 
 // The ids of the whole table, in its order.

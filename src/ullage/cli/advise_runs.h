@@ -27,7 +27,7 @@ struct TryOrder {
   const advise::Trial* trial = nullptr;  // null: the program as it is
   bool second_try = false;               // also with the trial's `if_refused`
   std::vector<Knob> knobs;               // for the placeholders in the command
-  bool refuses = true;                   // false: on a card that serves every request; for the program's true peak
+  bool refuses = true;                   // false: the card serves every request, which shows the program's true peak
   bool history = false;                  // record what held the memory, for `explain`
   bool curve = false;                    // keep the curve of what it held
   bool plainly = false;                  // on the CPU: without Ullage's runtime
@@ -46,11 +46,11 @@ struct Tried {
   };
   End end = End::Failed;
   Bytes peak;       // on a card that refuses: the bytes held at the refusal, not the program's need
-  Bytes tensors;    // on a card: the least that it needs, whatever the allocator does
+  Bytes tensors;    // on a card: the peak of tensors and the context: the least that it needs with any allocator
   Bytes others;     // on the CPU: the part of `peak` that is not of the process that trains
   Bytes host_peak;  // of this machine's memory, that a dry run took
-  // Of a step. On the CPU, CPU time if the program has an optimizer, else by the clock. On a card by its rates, if
-  // `timed`.
+  // The time of a step. On the CPU it is CPU time if the program has an optimizer, else by the clock. On a card it is
+  // estimated from the card's rates, if `timed`.
   std::optional<Seconds> step;
   std::string error;                    // one line
   std::vector<std::string> last_lines;  // of a program that failed
@@ -68,9 +68,10 @@ struct Tried {
 class AdviseRuns {
  public:
   virtual ~AdviseRuns() = default;
-  // May be called on several threads at once, if runs do not disturb each other.
+  // May be called on as many threads at once as side_by_side() says.
   virtual Tried run(const TryOrder& order) = 0;
-  // How many runs may go side by side, if each takes `host_peak` of this machine's memory.
+  // Returns how many runs may go at once, if each takes `host_peak` of this machine's memory; at least 1. On the CPU it
+  // is always 1, because steps are measured there.
   virtual std::size_t side_by_side(Bytes host_peak) const = 0;
 };
 
@@ -78,13 +79,15 @@ class AdviseRuns {
 std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card,
                                      ScratchFolder scratch);
 
-// A run that failed, was interrupted, or ran out of time. Its error is the last line, which says what is wrong; the one
-// before it says only that something is.
+// Describes a run that failed, was interrupted, or ran out of time. `error` is the last of the failure's lines, because
+// that line says what is wrong; the line before it says only that something is. A failure without lines is an
+// interruption.
 Tried tried_of(Failure failure);
 
-// On this machine: recorded under Ullage's runtime, which spills what this machine has no room for. The peak is what
-// the process needs under `ullage run`; it fits if that is at most `memory`. If the order says so, the program runs
-// without the runtime, and the peak is that process's. `spill` as for TakeRunner.
+// On this machine: recorded under Ullage's runtime with a budget of `machine`, this machine's memory. What it has no
+// room for is spilled. The peak is what the process needs under `ullage run`; it fits if that is at most `memory`. If
+// the order says so, the program runs without the runtime, and the peak is that process's. `spill` and `here` are those
+// of TakeRunner: with `here` the program runs in the working folder, else in an empty one.
 std::unique_ptr<AdviseRuns> cpu_runs(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here,
                                      Progress& progress, ScratchFolder scratch);
 

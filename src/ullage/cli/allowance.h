@@ -17,7 +17,7 @@ struct Allowance {
   bool evaluation = false;  // also passes that no backward pass follows
   bool if_needed = false;   // only while no cheap exact plan fits (runtime/plan/cast_choice.h)
 
-  // As the option has them: "bf16", "evaluation", "if-needed".
+  // As the option has them: "bf16", "evaluation", "if-needed". The last two need the first, and may stand together.
   std::vector<std::string> words() const;
   // Returns the words for switches.py. `device`, "cpu" or "cuda": only networks on it are cast.
   std::string switches(const std::string& device) const;
@@ -26,8 +26,8 @@ struct Allowance {
 // Reads the value of --allow: words with commas between. BadArgument names what is allowed.
 Result<Allowance> parse_allowance(const std::string& text);
 
-// Refuses shipped programs and programs linked to torch, because switches work in Python alone. `target` as in
-// find_target().
+// Refuses shipped programs and programs linked to torch, because switches work in Python alone. Lets all others pass,
+// such as shell scripts, because they may start Python. `target` as in find_target().
 Status takes_switches(const Launch& program, const std::vector<std::string>& target);
 
 }  // namespace ullage::cli

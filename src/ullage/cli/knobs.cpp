@@ -96,7 +96,7 @@ Result<std::vector<Axis>> read_axes(const std::vector<std::string>& vary) {
   return axes;
 }
 
-// Fills in the sizes of an axis that has none. Returns false if the target is below those sizes.
+// Fills in the sizes of an axis that has none. Returns false if the target is below the smallest of them.
 bool choose(Axis& axis, std::int64_t target) {
   if (!axis.values.empty()) return true;
   for (std::size_t i = 0; i < kSizes; ++i) axis.values.push_back(kLeastSize + static_cast<std::int64_t>(i));
@@ -203,7 +203,8 @@ std::vector<std::string> fill(const std::vector<std::string>& words, const std::
 Status check_placeholders(const std::vector<std::string>& words, const std::vector<Knob>& knobs) {
   for (const Knob& knob : knobs) {
     const std::vector<Knob> one = {knob};
-    // Compares two fillings, because `{{batch}}` changes when it is filled in but does not depend on the value.
+    // Compares two fillings with each other. Filling in also changes `{{batch}}`, to `{batch}`, but to the same for
+    // every value.
     const std::vector<Knob> other = {{knob.name, knob.value + 1}};
     if (fill(words, one) != fill(words, other)) continue;
     return wrong(fmt::format("{} is in no word of the command: write it where the size of {} stands",

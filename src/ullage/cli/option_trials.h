@@ -21,8 +21,8 @@
 
 namespace ullage::cli {
 
-// Returns the largest sizes that fit, a row each, as the laws of the plain program's recordings give them (law.h). A
-// size that is one of `choices` too is left out, because it is tried.
+// Returns the largest sizes that fit, a row for each knob, by the laws of the plain program's recordings (law.h). A
+// knob that is one of `choices` too is left out, because its values are tried.
 std::vector<advise::Row> sizes_by_law(const predict::Prediction& prediction, const std::vector<Choice>& choices);
 
 // The trials of one option. `choice` and `runner` must outlive it. `now` is the program as it is.
@@ -30,19 +30,20 @@ class ChoiceTrials final {
  public:
   ChoiceTrials(const Choice& choice, const SizeTried& now, Bytes memory, TrialRunner& runner);
 
-  // Tries the value that comes first, so that every option has one trial before any has two. A trial that takes longer
-  // than until `until` is ended; finish() repeats it.
+  // Tries one value, so that every option has one trial before any has two: of words the first other one, of numbers
+  // the one with which the search begins. A trial that goes on beyond `until` is ended; finish() repeats it.
   void begin(std::chrono::steady_clock::time_point until);
-  // What that trial took, by the clock. It depends on the option: a picture of half the side takes a quarter.
+  // How long that trial ran, by the clock. That depends on the option: a picture of half the side takes a quarter.
   Seconds took() const { return took_; }
 
   // Tries the others. If the values are words, tries them all and returns all outcomes. If they are numbers, searches
-  // the largest that fits (value_search.h) and returns its outcome. If no number fits, returns the outcome that took
-  // least. Returns none if the program's present value is the best. Call it once.
+  // the largest that fits (value_search.h; if bytes fall with the value, the smallest) and returns its outcome. If no
+  // number fits, returns the outcome with the lowest peak. Returns an empty list if the program's present number is the
+  // best. Call it once.
   std::vector<std::pair<advise::Trial, TrialOutcome>> finish();
 
  private:
-  // Each value is tried once, but again if `until` ended it.
+  // Returns the outcome of a value. Runs it unless it ran before and was not ended at `until`.
   ValueTried at(std::int64_t value, std::chrono::steady_clock::time_point until);
   ValueTried at(std::int64_t value) { return at(value, runner_->deadline()); }
   std::optional<ValueFound> search(const std::function<ValueTried(std::int64_t)>& run) const;

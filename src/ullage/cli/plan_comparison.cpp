@@ -51,7 +51,8 @@ Results results_of(std::span<const trace::ResultChange> changes) {
 std::size_t choose(std::vector<report::ComparedWay>& ways, const AllowedClasses& allowed) {
   std::optional<std::size_t> best;
   std::size_t least = 0;
-  // Such a recording goes before all others, however much less time one takes that changes the results.
+  // A bit-equal recording that fits without a plan is chosen before all others. A recording that changes the results is
+  // not chosen instead, however much less time it takes.
   const auto fits_as_it_is = [](const report::ComparedWay& way) {
     return way.results == Results::BitEqual && way.outcome == Outcome::Fits;
   };

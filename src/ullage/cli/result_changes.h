@@ -13,7 +13,7 @@
 
 namespace ullage::cli {
 
-// The option that a change is about, and the options to give beside it.
+// The option that a change is about, and the options to give beside it. Empty if the change's text names no option.
 struct ChangedBy {
   advise::Option option;  // {"micro-batch", "32"}
   std::vector<advise::Option> beside;

@@ -17,11 +17,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Bytes kPiece = 4_MiB;      // about the size of a tensor
 constexpr std::size_t kPieces = 16;  // at most
-constexpr double kEnough = 0.1;      // seconds, for writing and for reading
+constexpr double kEnough = 0.1;      // seconds for writing, and as many for reading
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Bytes per second.
+// Returns bytes per second.
 double rate(std::size_t pieces, double seconds) {
   return static_cast<double>(kPiece.count * pieces) / std::max(seconds, 1e-9);
 }
@@ -33,7 +33,7 @@ Result<plan::Rates> measure_rates(const store::SpillPlace& place) {
   store::SpillFile& file = *opened;
   const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, kPiece.count), &std::free);
   if (memory == nullptr) return Error{Error::Kind::System, "no memory to measure the spill folder with", place.folder};
-  std::memset(memory.get(), 0x5a, kPiece.count);  // not zeros, because a file system may not store those
+  std::memset(memory.get(), 0x5a, kPiece.count);  // not zeros: a file system may leave a hole in their place
   const Address at{reinterpret_cast<std::uintptr_t>(memory.get())};
 
   std::vector<store::SpillSlot> slots;

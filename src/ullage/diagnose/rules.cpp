@@ -38,9 +38,11 @@ std::vector<Cause> causes_of(const Evidence& evidence) {
     causes.push_back({std::string(rule.id), std::string(rule.title), std::clamp(found->confidence, 0.0, 1.0),
                       std::move(found->evidence)});
   }
-  // Equal confidences keep the order of the families above, in which those that are easiest to tell apart come first.
+  // Equal confidences keep the order of the families above. It begins with those that are easiest to tell from the
+  // others.
   const auto by_confidence = [](const Cause& a, const Cause& b) { return a.confidence > b.confidence; };
   std::stable_sort(causes.begin(), causes.end(), by_confidence);
+  // A message has one failed request, and each confidence is the probability that the cause alone made it fail.
   if (evidence.message) share_one(causes);
   std::erase_if(causes, [](const Cause& cause) { return cause.confidence < kLeastConfidence; });
   if (causes.size() > kMostCauses) causes.resize(kMostCauses);

@@ -22,17 +22,17 @@ enum class Sign {
   Backward,
   Loading,        // of a checkpoint or weights from a file
   Deserializing,  // tensors of a file are made on the device
-  Loss,           // cross entropy, a head of the vocabulary's width
+  Loss,           // cross entropy, or the last layer of a language model, which is as wide as its vocabulary
   Attention,
   Generation,
-  CacheBuffer,   // the buffer of a whole context's keys and values was refused
+  CacheBuffer,   // the KV cache, the buffer for the keys and values of a whole context, could not be allocated
   Gathering,     // predictions of an evaluation put together
   DataParallel,  // one process, many devices
   Distributed,   // a process for each device
   PinnedMemory,
   LoaderWorker,
   Moving,        // a module or tensor to the device
-  FirstStep,     // a printed line shows a first step, 0 or 1
+  FirstStep,     // a printed line shows a first step: 0 or 1, and no later epoch than 1
   LaterStep,     // a printed line shows step 20 or later, or epoch 2 or later
   DeviceAssert,  // the device reported an index or class number out of range
   RetainGraph,   // retain_graph, create_graph
@@ -40,10 +40,10 @@ enum class Sign {
   ReplayBuffer,
   Environments,  // a program of reinforcement learning
   Lora,
-  Saving,     // of a checkpoint
-  FullState,  // a sharded model's state put together
-  Autocast,   // the program runs in half precision already
-  Windows,
+  Saving,          // of a checkpoint
+  FullState,       // the state of a sharded model is put together (FSDP, ZeRO-3)
+  Autocast,        // the program runs in half precision already
+  Windows,         // the operating system
   UnifiedMachine,  // the text names a machine whose host and GPU share one memory
   NoDriver,        // the driver or the card does not answer at all
   FreesOnly,       // what failed was a call that asks for no memory
@@ -53,7 +53,7 @@ enum class Sign {
   WeightsMove,     // a module's parameters are moved to the device: nothing was computed yet
   NoGrad,          // a frame of no_grad or inference_mode: no graph is kept
   BatchOfOne,      // the text states a batch size of 1
-  Checkpoints,     // activations are recomputed already
+  Checkpoints,     // activations are recomputed already (torch.utils.checkpoint)
   HalfPrecision,   // the text states that the program computes in half precision
   EightBit,        // the optimizer's state has 8 bits already
   Count,
@@ -64,12 +64,13 @@ class Signs {
   // Call it for innermost frames first: the first place of a sign stays. `code` is the frame's line of source, or
   // empty.
   void look_at_frame(const trace::Frame& frame, std::string_view code);
-  // A line that the program printed.
+  // Looks at a line that the program printed before the error, or at the error's own text.
   void look_at_line(std::string_view line);
-  // A line that was printed below the error.
+  // Looks at a line below the error. There only the words of In::Below and In::Setting count (signs.cpp), unless the
+  // line says when the program failed: "I always see this error during evaluation".
   void look_below(std::string_view line);
 
-  // Returns the words in which the sign was seen ("valid.py:88 validate"), or empty.
+  // Returns the words in which the sign was seen ("nets/valid.py:88 validate"), or empty.
   const std::string& where(Sign sign) const { return seen_[static_cast<std::size_t>(sign)]; }
   bool has(Sign sign) const { return !where(sign).empty(); }
 

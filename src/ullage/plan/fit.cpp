@@ -17,11 +17,11 @@ namespace {
 constexpr int kPageTries = 5;
 constexpr int kLeastTries = 6;
 
-// The part of a pool's limit that a plan may fill with pages.
+// The part of a pool's limit that a plan may fill with pages. It leaves the rest free (room.h says why).
 Bytes filled(Bytes limit) { return saturating_sub(limit, kept_back(limit)); }
 
-// The least limit that leaves a plan `pages` bytes to fill. filled() grows by at most one byte per byte of limit, so
-// the loop does not overshoot.
+// The least limit that leaves a plan `pages` bytes to fill. If the limit grows by a byte, filled() grows by at most
+// one. So the loop does not overshoot.
 Bytes limit_for(Bytes pages) {
   Bytes limit = pages;
   while (filled(limit) < pages) limit += pages - filled(limit);
@@ -43,7 +43,9 @@ Error not_held(const Error& error, const std::string& name) {
 }
 
 // Finds the least budget to name if there is no plan. The planner's own `least` may be a bound that no plan reaches, so
-// this bisects between it and the plain peak by making plans. The pages of those plans go into `rounding`.
+// this bisects between it and the peak of the step without a plan, by making plans. If the pages of such a plan take
+// more bytes than its tensors, `rounding` is raised by what they take more. If it is stopped, it returns the least so
+// far.
 Status look_for_least(const Step& step, const FitQuestion& question, Fit& found) {
   Ask ask = question.ask;
   Bytes below = found.plan.least, least = std::max(found.plan.plain_peak, found.plan.least);
@@ -82,6 +84,7 @@ Bytes BesideTensors::budget_of(Bytes memory) const {
 
 BesideTensors beside_recorded(const Step& step, Kernels kernels) {
   const Bytes least = kernels == Kernels::Card ? Bytes{} : store::Budget::kTorchAlone + store::Budget::kWarmUp;
+  // A step's `overhead` is bytes of pages and slabs; a plan's is seconds.
   return {std::max(step.outside, least), store::Budget::kMargin, step.overhead};
 }
 
@@ -155,6 +158,7 @@ Status join_curve(const Step& step, const std::string& name, std::vector<Plan>& 
   return success();
 }
 
+// A plan keeps its own lower bound of cost only at its own budget; at the others the bound of that budget stays.
 void put_into_curve(const Plan& plan, std::vector<Plan>& curve) {
   using enum Plan::Outcome;
   const auto less = [](const Plan& one, Bytes budget) { return one.budget < budget; };

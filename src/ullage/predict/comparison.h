@@ -8,11 +8,13 @@
 // in no fixed order. So may births and deaths of several threads within one op:
 //
 //   first   ... OpBegin  born a  born b  died a  OpEnd      A run: births and deaths with no other event between them.
-//   other   ... OpBegin  born x  born y  died y  OpEnd      Compared as sets if threads without an op take part.
+//   other   ... OpBegin  born x  born y  died y  OpEnd      Compared as sets if workers take part: threads that run no
+//                                                           op themselves while another thread runs one.
 //
 // A process makes some storages once and keeps them, so a later take of the same process has them from before. So a
-// birth that only the first take has is skipped on two conditions. The storage outlives the take. And the other take
-// has an unpaired storage of the same size from before.
+// birth of the first take is skipped on three conditions. The storage outlives the first take. The other take has an
+// unpaired storage of the same size from before. And the other take's next event is not the birth of a storage that
+// outlives that take.
 
 #include "ullage/predict/sequence.h"
 
@@ -34,8 +36,9 @@ class Comparison final {
   // Returns the first difference; nothing if the takes do the same. Call once; the getters are valid afterwards.
   std::optional<Difference> run();
 
-  // Index: StorageId of the first take.
+  // The other take's storage for each storage of the first take. Index: StorageId of the first take.
   const std::vector<StorageId>& partners() const { return partner_; }
+  // The runs of the first take's events that were compared as sets.
   const std::vector<EventRange>& unordered() const { return unordered_; }
 
  private:
@@ -47,7 +50,7 @@ class Comparison final {
     const std::vector<bool>& left_out;
     std::vector<bool> by_worker;  // index: EventId; a birth on a thread without an op while another thread runs one
     std::size_t at = 0;
-    std::size_t role = 0, border = 0, charge = 0;  // index of the next to compare
+    std::size_t role = 0, border = 0, charge = 0;  // index of the next of Take::roles, borders, charges to compare
   };
   static std::size_t end_of_run(const trace::Take& take, std::size_t from);
   static bool any_worker(const Side& side, std::size_t end);

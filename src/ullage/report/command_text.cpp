@@ -10,7 +10,7 @@
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kLongestCommand = 100;  // characters of a line; "..." stands for the rest
+constexpr std::size_t kLongestCommand = 100;  // bytes of a line; " ..." is added in place of the rest
 
 }  // namespace
 

@@ -13,8 +13,8 @@ namespace ullage::report {
 // Quotes `word` so that a shell takes it as one word. Control characters become blanks.
 std::string quoted(const std::string& word);
 
-// Returns `ullage BEGIN TARGET`, each word of TARGET quoted. A line over 100 characters is cut at a word and ends in
-// "...".
+// Returns `ullage BEGIN TARGET`, each word of TARGET quoted, BEGIN as it is. If the line has more than 100 bytes, words
+// at its end are left out and " ..." is added.
 std::string command_line(const std::string& begin, const std::vector<std::string>& target);
 
 // The same in full, to be copied.

@@ -28,8 +28,9 @@
 namespace ullage::runtime {
 namespace {
 
-// PyTorch's allocator holds the smaller blocks. Each time it runs out, it first frees its cache and waits for the card.
-// So its limit grows by at least kGrant at a time, or by kSegment if there is not so much room.
+// PyTorch's allocator serves the requests below CardSettings::least, within a limit that it is granted. Each time it
+// reaches the limit, it first frees its cache and waits for the card. So that this is rare, the limit grows by at least
+// kGrant at a time, or by kSegment if there is not so much room.
 constexpr Bytes kGrant = 32_MiB;
 constexpr Bytes kSegment = 2_MiB;  // PyTorch's allocator takes no less from the driver
 constexpr std::uint64_t kAutoPercent = 95;
@@ -71,6 +72,7 @@ class CardSession final : public CardMemory {
     session_->pool().theirs_made({reinterpret_cast<std::uint64_t>(at)}, size);
   }
   void theirs_goes(const void* at) override { session_->pool().theirs_goes({reinterpret_cast<std::uint64_t>(at)}); }
+  // Raises the limit of PyTorch's allocator for a request of `size` bytes. False: there is no room.
   bool give_way(Bytes size) override {
     const std::lock_guard lock(granting_);
     const Growing growing(grows_);
@@ -102,9 +104,9 @@ class CardSession final : public CardMemory {
     std::atomic<bool>& grows;
   };
 
-  // Takes back from PyTorch's allocator what it was granted and does not hold, its cache included. Returns these bytes.
-  // Takes nothing while that allocator is given room, perhaps on this thread, or while work is captured, because
-  // emptying the cache waits for the card.
+  // Empties the cache of PyTorch's allocator, lowers its limit to what it still holds, and returns by how many bytes.
+  // Does nothing in two cases. While give_way() runs, perhaps on this very thread, granting_ is locked. While work is
+  // captured (CUDA graphs), nothing may wait for the card, and emptying the cache does.
   Bytes take_back() {
     if (grows_.load() || captures_.load() > 0) return {};
     const std::lock_guard lock(granting_);
@@ -115,9 +117,11 @@ class CardSession final : public CardMemory {
     return unused;
   }
 
-  // Runs on the thread that allocates first. Other threads' allocations go to PyTorch's allocator meanwhile.
+  // Runs on the thread that allocates first. Other threads' allocations go to PyTorch's allocator meanwhile. Each
+  // return of settings_.failed() is never reached, because that function does not return.
   void begin() {
-    // A thread of its own has none of the program's modes. When it ends, other threads may use its libraries' handles.
+    // Uses a thread of its own, because such a thread has none of the program's modes, such as autocast. Torch keeps
+    // handles of cuBLAS and cuDNN for each thread. When this thread ends, other threads may use its handles.
     make_thread([this] { wake_libraries(); }).join();
     torchs_->drop_cache();
     Result<std::unique_ptr<CardDevice>> device =
@@ -148,7 +152,7 @@ class CardSession final : public CardMemory {
       (void)at::mm(some({8, 8}), some({8, 8}));
       (void)at::conv2d(some({1, 8, 8, 8}), some({8, 8, 3, 3}));
     } catch (const std::exception&) {
-      // Without this the libraries take them at their first use.
+      // The libraries then take them at their first use.
     }
   }
 
@@ -159,8 +163,8 @@ class CardSession final : public CardMemory {
   std::atomic<int> captures_{0};  // in progress
   std::atomic<bool> grows_{false};
   std::mutex granting_;  // guards the next two
-  Bytes granted_;        // bytes that PyTorch's allocator may hold
-  Bytes held_at_start_;  // bytes that it held when the budget began; it may always hold these
+  Bytes granted_;        // bytes that PyTorch's allocator may hold: its limit
+  Bytes held_at_start_;  // bytes that it held when the budget began; its limit never falls below these
 };
 
 }  // namespace

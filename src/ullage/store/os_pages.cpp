@@ -17,8 +17,8 @@ constexpr int kReserveFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 void* pointer(Address a) { return reinterpret_cast<void*>(a.value); }
 
-// Puts a fresh mapping without access in place of whatever is there. That frees the pages, gives back the commit charge
-// of strict overcommit, and lets neighbouring empty mappings merge into one.
+// Puts a fresh mapping without access in place of whatever is there. That frees the pages. With strict overcommit it
+// also gives back their commit charge. Neighbouring empty mappings are alike, so the kernel merges them into one.
 bool make_empty(Address at, Bytes length) {
   return mmap(pointer(at), length.count, PROT_NONE, kReserveFlags | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
@@ -67,7 +67,8 @@ Result<AddressRange> OsPages::reserve(Bytes wanted) {
 
 bool OsPages::fill(Address at, Bytes length, PageKind kind) {
   if (mprotect(pointer(at), length.count, PROT_READ | PROT_WRITE) != 0) return false;
-  // Without NOHUGEPAGE, a kernel that has huge pages always on would fill holes beside a range of small pages.
+  // If a kernel has huge pages always on, it may back a range of small pages by a huge page, and so make addresses
+  // beside the range resident too. NOHUGEPAGE forbids that.
   madvise(pointer(at), length.count, kind == PageKind::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   if (populate(at, length)) return true;
   drop(at, length);
@@ -75,7 +76,8 @@ bool OsPages::fill(Address at, Bytes length, PageKind kind) {
 }
 
 bool OsPages::move(Address from, Address to, Bytes length) {
-  // DONTUNMAP keeps the source mapped, so that mmap on another thread can never land in a hole of our reservation.
+  // DONTUNMAP keeps the source mapped. Without it the source would be a hole in the reservation, where an mmap of
+  // another thread could land.
   void* moved =
       mremap(pointer(from), length.count, length.count, MREMAP_MAYMOVE | MREMAP_FIXED | kDontUnmap, pointer(to));
   if (moved == MAP_FAILED) {
@@ -88,7 +90,8 @@ bool OsPages::move(Address from, Address to, Bytes length) {
 
 void OsPages::drop(Address at, Bytes length) {
   if (make_empty(at, length)) return;
-  // There are too many mappings to split one more. Frees the pages within the mapping.
+  // It failed because the process has too many mappings to split one more (vm.max_map_count). So frees the pages within
+  // the mapping that is there.
   madvise(pointer(at), length.count, MADV_DONTNEED);
   mprotect(pointer(at), length.count, PROT_NONE);
 }

@@ -13,12 +13,15 @@ class OsPages final : public Pages {
   OsPages() = default;
   OsPages(const OsPages&) = delete;
   OsPages& operator=(const OsPages&) = delete;
-  // Unmaps the reservation; none of it may be in use any more. (A session's pool is never destroyed.)
+  // Unmaps the reservation; none of it may be in use any more. (The pool of a budgeted process is never destroyed;
+  // tests destroy theirs.)
   ~OsPages() override;
 
-  // If a limit (ulimit -v, strict overcommit) refuses `wanted`, halves it again and again, down to 1 GiB. System if
-  // that is refused too.
+  // `wanted` must be 1 GiB or more: less is refused without a try. If a limit (ulimit -v, strict overcommit) refuses
+  // it, halves it again and again, but not below 1 GiB. System if every size is refused. A second call is a
+  // ContractError.
   Result<AddressRange> reserve(Bytes wanted) override;
+  // The next four are as in pages.h.
   bool fill(Address at, Bytes length, PageKind kind) override;
   bool move(Address from, Address to, Bytes length) override;
   void drop(Address at, Bytes length) override;

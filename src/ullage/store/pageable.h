@@ -4,13 +4,16 @@
 // The pager's record of one storage: where its bytes are, and how it is used.
 //
 //              write out, take the pages           fill pages elsewhere, move them in
-//   Resident ------------------------> Spilled -----------------------> Returning --> Resident, read-only
+//   Resident ------------------------> Spilled -----------------------> Returning --> Resident and clean
 //
 //              take the pages             recomputed in another storage, whose pages are moved in
 //   Resident ----------------> Dropped ------------------------------------------------> Resident
 //
 // A resident storage with a slot is clean: the slot holds the same bytes, and the pages are read-only so that the first
 // write is noticed. At that write the slot is given up and the pages become writable again.
+//
+// A pinned storage is evicted only to make room for a page fault, because a fault cannot be refused. It may be any
+// thread's fault, at any storage.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -36,18 +39,20 @@ struct Pageable {
   std::thread::id recomputing_on;  // if it is dropped: the thread that recomputes it; none: the default id
   bool writing = false;            // it is being written out; its pages are read-only meanwhile
   bool changed = false;            // the program wrote to it while it was written out: that copy is worthless
-  bool unchanged = false;          // the program has not written to it since it came back: the copy in its slot holds
+  bool unchanged = false;          // it came back from its slot and was not written since: its eviction saves a write
   bool shared = false;             // its pages are shared with a forked process: a write copies them
-  std::uint32_t pins = 0;          // by ops in flight and by the next two; only a page fault evicts a pinned storage
-  bool met = true;                 // false: no op has used or made it yet, and it is pinned until one does
-  bool captured = false;           // a captured graph uses it: it is pinned for good
+  std::uint32_t pins = 0;          // one for each running op that has it, one while `met` is false, one if `captured`
+  bool met = true;                 // false: no op has used or made it yet
+  bool captured = false;           // a captured graph uses it: it stays pinned for good
   std::uint32_t saves = 0;         // how many times autograd has it saved at present
   OpId saved_at;                   // when the first of these saves came
   OpId used_at;                    // the last op that read or made it
-  std::uint64_t ops = 0;           // how many ops began that have it
+  std::uint64_t ops = 0;           // how many ops that have it as an input began so far
   UseId last_use;
-  std::uint64_t adopted = 0;  // how often pages were handed over to it
-  std::uint64_t healed = 0;   // number of the fault that brought it back last; 0: an op did, or it never left
+  std::uint64_t adopted = 0;  // how often it got the pages of another storage, in which it was recomputed
+  // Which page fault brought it back last, counted from 1 over all storages (PagerCounts). 0: an op brought it back, or
+  // it never left.
+  std::uint64_t healed = 0;
 
   bool clean() const { return where == Where::Resident && slot.has_value(); }
   bool recomputing() const { return recomputing_on != std::thread::id{}; }
@@ -65,7 +70,7 @@ using Pageables = std::map<Address, Pageable>;
 //   1. If the history predicts its next use or its end (use_history.h): as many ops as predicted.
 //   2. Else, if autograd has saved it: the longer ago, the farther, because backward is forward's mirror image.
 //   3. Else, if it was used a few ops ago: soon again.
-//   4. Else: far away. Of these, the one used last is the farthest, because programs go round in circles.
+//   4. Else: far away. Of these, the most recently used is the farthest, because programs go round in circles.
 std::uint64_t distance(const Pageable& storage, const UseHistory& history);
 
 }  // namespace ullage::store

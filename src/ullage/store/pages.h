@@ -30,13 +30,14 @@ struct AddressRange {
   constexpr bool contains(Address a) const { return begin <= a && a < end(); }
 };
 
-// All addresses and lengths are multiples of the page size of their kind and lie in the reserved range.
+// All addresses and lengths are multiples of the page size of the kind that the range is or was filled with. All ranges
+// lie in the reserved one.
 class Pages {
  public:
   virtual ~Pages() = default;
 
   // The smallest number of bytes that can be mapped at an address. If it is kHugePage, as on a card, the store asks for
-  // huge pages only. Then no request below Store::kLeastRange may reach the store.
+  // huge pages only. Then whoever allocates from the store must serve requests below Store::kLeastRange elsewhere.
   virtual Bytes granularity() const { return kSmallPage; }
 
   // Reserves address space at which no memory is mapped: `wanted` bytes, or as many as the system allows. Called once.

@@ -17,7 +17,8 @@
 namespace ullage::store {
 namespace {
 
-// Large enough that the disk reaches its full rate, small enough that a call ends soon after a signal.
+// Large enough that the disk reaches its full rate. Small enough that a signal need not wait long for the end of a
+// call.
 constexpr std::uint64_t kChunk = (16_MiB).count;
 
 int open_nameless(const char* folder) { return ::open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600); }
@@ -54,7 +55,8 @@ Result<std::unique_ptr<UnnamedFile>> UnnamedFile::open(const std::string& folder
 
 UnnamedFile::UnnamedFile(std::string folder, const SpillCalls& calls, Descriptor file)
     : folder_(std::move(folder)), calls_(calls), file_(std::move(file)) {
-  // Sets O_DIRECT after opening: if a file system refuses the flag, opening with it could leave a file with a name.
+  // Sets O_DIRECT after opening. If a file system refuses the flag, opening a file that has a name with it could create
+  // the file and then fail, which would leave the file behind.
   const int flags = ::fcntl(file_.number(), F_GETFL);
   direct_ = flags >= 0 && ::fcntl(file_.number(), F_SETFL, flags | O_DIRECT) == 0;
 }
@@ -116,8 +118,8 @@ Status UnnamedFile::transfer(Way way, std::uint64_t offset, Address memory, Byte
                                              std::to_string(size.count) + " bytes at offset " + std::to_string(offset) +
                                              " are there");
     }
-    // No direct transfer can begin inside a page. So a page that was moved in part is moved again. If not even one
-    // whole page was moved, the rest goes through the page cache.
+    // No direct transfer can begin inside a page. So only whole pages count as moved, and a page that was moved in part
+    // is moved again. If not even one whole page was moved, the rest goes through the page cache.
     const std::uint64_t whole = round_down(Bytes{static_cast<std::uint64_t>(moved)}, kSmallPage).count;
     if (direct && whole == 0 && !leave_direct()) return refusal(way, size, EIO);
     done += direct ? whole : static_cast<std::uint64_t>(moved);

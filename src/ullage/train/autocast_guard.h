@@ -21,19 +21,19 @@
 namespace ullage::train {
 
 // Success, or BadArgument that names the types that `device` can cast to. `dtype`: none asks for the device's default.
-// Python warns and goes on without autocast in these cases.
+// Where this returns BadArgument, Python warns and goes on without autocast.
 Status can_autocast(c10::DeviceType device, std::optional<c10::ScalarType> dtype = std::nullopt);
 
-// Switches autocast of one device type on (or off) for this thread, and puts the state back when it is destroyed, by an
-// exception too. Guards nest; they must be destroyed on their own thread, in reverse order. Torch caches casts of
-// weights. They are dropped when the outermost guard of the thread ends, as with Python's `with`. A weight that is
-// written inside a guard leaves a stale cast behind, so step the optimizer outside.
+// Switches autocast of one device type on (or off) for this thread. Its destructor restores the state from before, also
+// if an exception leaves the scope. Guards nest; they must be destroyed on their own thread, in reverse order. Torch
+// caches casts of weights. They are dropped when the outermost guard of the thread ends, as with Python's `with`. A
+// weight that is written inside a guard leaves a stale cast behind, so step the optimizer outside.
 class AutocastGuard final {
  public:
   // `dtype`: float16 or bfloat16; none is the device's default (CPU: bfloat16, CUDA: float16 unless the program set
-  // another). `enabled` = false makes a region that runs as written inside an outer guard. `cache_enabled`: whether
-  // casts of weights are cached; none leaves it as it is. Torch caches one cast for a weight: inside a guard of another
-  // type give false, or an op gets the outer guard's cast and fails.
+  // another). `enabled` = false, inside an outer guard: ops run in the types of their tensors. `cache_enabled`: whether
+  // casts of weights are cached; none leaves it as it is. Torch caches only one cast of a weight. So if an outer guard
+  // has another type, give false; else an op gets the outer guard's cast, and throws because its types differ.
   // Throws ContractError with the message of can_autocast() if it is enabled and the device cannot.
   explicit AutocastGuard(c10::DeviceType device, std::optional<c10::ScalarType> dtype = std::nullopt,
                          bool enabled = true, std::optional<bool> cache_enabled = std::nullopt);

@@ -13,7 +13,7 @@
 namespace ullage::plan {
 namespace {
 
-// The op that makes each value, without values that no op makes.
+// Which op makes a value. Values that no op makes are missing.
 using Makers = std::map<ValueIndex, OpIndex>;
 
 std::optional<Misfit> misfit_of(const Plan& plan) {
@@ -31,7 +31,9 @@ std::optional<Misfit> misfit_of(const Plan& plan) {
   return std::nullopt;
 }
 
-// Checks that every value is made once, and before it is read.
+// Checks that no value is made twice, and that a value which an op makes is not read before. A batch norm's recompute
+// may also read what the op itself makes (mean and deviation). Checks too that no op that overwrites has
+// batch_norm_reads.
 std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
   for (const OpIndex i : sites.ops.ids()) {
     for (const ValueIndex value : sites.ops[i].makes) {
@@ -65,8 +67,9 @@ std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
   return std::nullopt;
 }
 
-// Checks that no value is the first of two pairs of `carried`, or the second of two. Checks that `away` names only
-// values of such pairs.
+// Checks that no two pairs of `carried` have the same first value or the same second value. (The first value of one may
+// be the second of another.) Checks that `away`, the values that are spilled when the step begins, names only values of
+// `carried`.
 std::optional<Misfit> misfit_of_carried(const PlanFile& file) {
   std::set<ValueIndex> named, found;
   for (std::size_t i = 0; i < file.sites.carried.size(); ++i) {
@@ -139,7 +142,7 @@ std::uint64_t values_named(const PlanFile& file) {
 
 std::optional<Misfit> misfit(const PlanFile& file) {
   if (auto wrong = misfit_of(file.plan)) return wrong;
-  // So that a large `values` alone cannot make a run allocate much memory.
+  // So a large `values` alone cannot make a run allocate much memory.
   if (file.sites.values != values_named(file)) {
     return Misfit{"values",
                   fmt::format("is {}, the values that are named end before {}", file.sites.values, values_named(file))};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds contradictions in a plan that was read. It assumes that all indices are within their lists. Only the verifier,
-// which has the step, can say whether the plan is right; these checks see the plan alone.
+// Finds contradictions in a plan that was read. It assumes that the reader has checked all indices of ops against their
+// list. Only the verifier, which has the step, can say whether the plan is right; these checks see the plan alone.
 
 #include "ullage/plan/file/plan_file.h"
 
@@ -17,7 +17,8 @@ struct Misfit {
   std::string message;  // as Error::message
 };
 
-// One more than the highest value that the plan names anywhere; zero if it names none.
+// Returns one more than the highest ValueIndex that the plan names anywhere; zero if it names none. Values have no list
+// in the file, only their number (Sites::values).
 std::uint64_t values_named(const PlanFile& file);
 
 // Returns the first contradiction; nothing if there is none.

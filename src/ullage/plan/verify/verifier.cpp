@@ -59,6 +59,7 @@ Result<Verified> verify(const Step& step, const Schedule& schedule, Bytes budget
   const Table<OpIndex, Bytes> first = machine.figures().levels;
   if (!carry_out(machine, step, schedule)) return machine.refused();
   const Verified& figures = machine.figures();
+  // end_step() refuses a step that does not end as it began. So the second step begins like the first.
   ULLAGE_CHECK(figures.levels == first, "two steps that begin alike and differ");
   if (figures.peak > budget) {
     return Error{

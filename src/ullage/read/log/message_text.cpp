@@ -9,8 +9,8 @@
 namespace ullage::read {
 namespace {
 
-// Returns the length of the blank that the text begins with, or 0. Blank are white space and control characters, lines
-// drawn around text (U+2500 to U+257F), byte order marks, and "\n" as JSON writes it.
+// Returns the length of the blank at text[i], or 0 if there is none. Blanks are white space and control characters,
+// lines drawn around text (U+2500 to U+257F), byte order marks, and line breaks as JSON writes them ("\n", "\r").
 std::size_t blank_length(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
   const unsigned first = byte(0);
@@ -43,7 +43,8 @@ void squeeze_line(std::string_view text, std::size_t begin, std::size_t end, Squ
     }
     if (first) into.lines.push_back(into.letters.size());
     const char c = text[i];
-    // "2 3.00 GiB" are two numbers, so a blank stays between them. A number split by a line break is one.
+    // "2 3.00 GiB" are two numbers, so a blank stays between them. A line break puts no blank, because it may split one
+    // number.
     if (!first && i != into.at.back() + 1 && is_digit(c) && is_digit(into.letters.back())) {
       into.letters.push_back(' ');
       into.at.push_back(i - 1);
@@ -87,7 +88,7 @@ std::size_t shared_prefix(std::string_view line, std::string_view pattern) {
 
 namespace {
 
-// `prefix(line)` returns the length of a line's prefix. It is called only for lines whose beginning is in the text.
+// `prefix(line)` returns the length of a line's prefix. It is not called for the first line if `begin` lies inside it.
 template <class Prefix>
 Squeezed squeeze_lines(std::string_view text, std::size_t begin, std::size_t end, const Prefix& prefix) {
   Squeezed into;
@@ -100,6 +101,7 @@ Squeezed squeeze_lines(std::string_view text, std::size_t begin, std::size_t end
     squeeze_line(text, at + (whole ? prefix(line) : 0), stop, into);
     at = stop + 1;
   }
+  // Shows that the text's last word is not cut off.
   if (end == text.size() && end > begin && (text.back() == '\n' || text.back() == '\r')) {
     into.letters.push_back('\n');
     into.at.push_back(end - 1);
@@ -111,6 +113,7 @@ Squeezed squeeze_lines(std::string_view text, std::size_t begin, std::size_t end
 
 Squeezed squeeze(std::string_view text, std::size_t begin, std::size_t end, std::string_view pattern) {
   return squeeze_lines(text, begin, end, [&](std::string_view line) {
+    // The pattern is part of the same text, so this compares places: the line lies after the pattern's.
     const bool later = !pattern.empty() && line.data() > pattern.data();
     return std::max(prefix_length(line), later ? shared_prefix(line, pattern) : 0);
   });

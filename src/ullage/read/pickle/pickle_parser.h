@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A pickle is a program for a stack machine; this is the machine, with only the opcodes that build data. It reads the
-// file in one loop and one pass. Use it through Pickle::parse and parse_checkpoint. Its bool functions return false on
-// failure, after setting error_.
+// A pickle is a program for a stack machine; this is the machine. It knows only the opcodes that build data and refuses
+// the others. It reads the file in one loop and one pass. Use it through Pickle::parse and parse_checkpoint. Its bool
+// functions return false on failure, after setting error_.
 
 #include "ullage/read/pickle/pickle.h"
 #include "ullage/read/pickle/pickle_opcodes.h"
@@ -44,7 +44,8 @@ class PickleParser final {
   bool put(std::optional<std::uint64_t> index);
   [[gnu::always_inline]] bool fetch(std::uint64_t index);
 
-  // pickle_containers.cpp. No function takes values from below the newest mark.
+  // pickle_containers.cpp. A mark says where the items of a container begin. No function takes values from below the
+  // newest mark. pop() takes the mark itself if nothing is above it, as Python does.
   bool prepare();
   std::size_t above_mark() const { return stack_.size() - fence_; }
   bool needs(std::size_t values) { return above_mark() >= values || too_few(values); }
@@ -60,11 +61,13 @@ class PickleParser final {
   bool share(Pickle::Container& one, std::span<const PickleValue> items);
   PickleValue new_container(Kind kind);
 
-  // pickle_fetches.cpp: lists whose items are all fetched from the memo.
+  // pickle_fetches.cpp: lists whose items are all fetched from the memo. If the bytes that fill such a list are the
+  // same as of a list before, it gets the same items at once, without reading the opcodes.
   bool mark_before_items();
   bool append_to_mark();
+  // Where fetches_ remembers the bytes at items_at_: by the list filled before and by the bytes themselves.
   struct Places {
-    std::size_t after_list, of_bytes;  // in fetches_
+    std::size_t after_list, of_bytes;
   };
   Places places_of_fetches() const;
   void remember_fetches(const Pickle::Container& list);
@@ -102,19 +105,21 @@ class PickleParser final {
   std::vector<std::size_t> marks_;  // height of the stack at each mark
   std::size_t fence_ = 0;           // marks_.back(), or zero
   std::vector<PickleValue> memo_;
-  std::size_t memo_entries_ = 0;  // not Absent ones of memo_; MEMOIZE numbers by this, as Python does
+  std::size_t memo_entries_ = 0;  // how many of memo_ are not Absent; MEMOIZE numbers by this, as Python does
   struct Items {
     std::uint32_t begin = 0, size = 0;  // in made_.items_
   };
-  std::vector<Items> filled_;  // by hash: the latest items that a list was filled with
+  std::vector<Items> filled_;  // index: a hash of items; the latest list that had them, so that equal lists share them
+  // Bytes of file_ that only fetch from the memo, up to and with APPENDS, and the items that they gave. No bytes: an
+  // unused entry.
   struct Fetches {
-    std::uint32_t offset = 0, bytes = 0;  // in file_, APPENDS included; no bytes: none is known
+    std::uint32_t offset = 0, bytes = 0;
     Items items;
   };
-  std::vector<Fetches> fetches_;      // see places_of_fetches()
-  std::uint64_t items_at_ = 0;        // where the items begin that fill the list below the newest mark
-  std::uint32_t list_before_ = 0;     // where the items lie of the list that was filled last
-  bool has_changed_entries_ = false;  // of the memo: bytes that fetch them may mean something else now
+  std::vector<Fetches> fetches_;      // index: see Places
+  std::uint64_t items_at_ = 0;        // offset in file_ of the first item's opcode, for the list below the newest mark
+  std::uint32_t list_before_ = 0;     // index in made_.items_ of the first item of the list that was filled last
+  bool has_changed_entries_ = false;  // a memo entry was overwritten: the same bytes may fetch something else since
   bool stopped_ = false;
   std::optional<Error> error_;
 };

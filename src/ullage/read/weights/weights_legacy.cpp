@@ -80,7 +80,7 @@ class LegacyReader final {
     return bad(machine_at, "does not say in which order bytes are written: the file is damaged");
   }
 
-  // Collects the storages that the file must have, whether or not a tensor uses them.
+  // Collects the storages that the object names. The file must have all of them, even those that no tensor uses.
   Status collect_ids(const CheckpointPickle& file) {
     for (const PickleValue persistent : file.pickle.persistent()) {
       ULLAGE_TRY_VALUE(const auto id, storage_id(file, persistent));

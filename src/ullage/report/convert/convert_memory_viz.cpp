@@ -97,7 +97,8 @@ class MemoryVizWriter final {
     pickle_.end_dict();
   }
 
-  // The index in the list is the device's number, so a device that recorded nothing has an empty list.
+  // The index in the list is the device's number. So a device that recorded nothing has an empty list if a later device
+  // recorded something. Readers list devices in ascending order.
   void write_traces() {
     pickle_.begin_list();
     unsigned next = 0;
@@ -138,6 +139,7 @@ class MemoryVizWriter final {
   void write_what(const trace::record::SegmentFree& e) { write_place("segment_free", e.address, e.bytes, e.stream); }
   void write_what(const trace::record::SegmentMap& e) { write_place("segment_map", e.address, e.bytes, e.stream); }
   void write_what(const trace::record::SegmentUnmap& e) { write_place("segment_unmap", e.address, e.bytes, e.stream); }
+  // The size of this event is that of the reserved bytes.
   void write_what(const trace::record::SnapshotTaken& e) { write_place("snapshot", {}, e.reserved, {}); }
   void write_what(const trace::record::OutOfMemory& e) {
     word("action", "oom");

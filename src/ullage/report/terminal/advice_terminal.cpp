@@ -46,7 +46,7 @@ class AdviceTable final {
  private:
   static constexpr unsigned kIndent = 37;  // columns before the remedy's name
 
-  // An action is copied by people, so it is never cut.
+  // People copy actions, so the text is wrapped at the terminal's width, never shortened.
   void below(const std::string& text) {
     if (text.empty()) return;
     constexpr unsigned kBelow = 6;

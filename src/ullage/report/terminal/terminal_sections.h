@@ -2,7 +2,8 @@
 #pragma once
 
 // The sections of a diagnosis for the terminal, each as lines that fit its width. The caller says how much each may
-// show. Owners, causes, remedies and notes that are left out are counted in a line of their own.
+// show. If owners, causes, remedies or notes are left out, the section ends with a line that counts them. Lines of
+// evidence and of why are left out without a count. A section with nothing to show has no lines.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/report/diagnosis_report.h"
@@ -27,17 +28,18 @@ struct Measure {
 
 Lines headline_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style);
 Lines owner_lines(const diagnose::Peak& peak, const Measure& measure, const TerminalStyle& style);
-// A row for each of the largest `most` owners, and one for the others. `all`: the bytes of all owners together.
+// A row for each of the first `most` owners, which are sorted by size, and one with the sum of the others. `all`: the
+// bytes of all owners together.
 Lines owner_rows(std::span<const trace::Owner> owners, std::size_t most, Bytes all, const TerminalStyle& style);
 Lines cause_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
 Lines remedy_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
 Lines note_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
-// What to record to be sure, and the next command.
+// What to record to be sure of the diagnosis ("to be sure: "), and the next command ("next: ", never wrapped).
 Lines last_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style);
 
 // "GPU 0 held at most 1.00 GiB, GPU 1 held at most 9.00 GiB and refused 2.00 GiB".
 std::string devices_in_words(const std::vector<diagnose::DeviceShare>& devices);
-// Returns "almost certain", "likely", "as likely as not", "possible" or "unlikely".
+// Returns "almost certain" (from 0.9 on), "likely" (0.65), "as likely as not" (0.4), "possible" (0.15) or "unlikely".
 const char* in_words(double confidence);
 // Returns "simulated", "computed" or "known practice".
 const char* name(diagnose::Basis basis);

@@ -16,9 +16,10 @@ namespace ullage::runtime {
 namespace {
 
 // The script that runs in Python. %TOUCH%, %FOLLOWS%, %WHOLE%, %STEP%, %END%, %NAME% and %READY% become addresses of
-// functions here. So do %THREAD% and %PLACE%, or 0 if no bytes can be away from a card. %RECORDING% becomes True or
-// False. Higher-order ops look up dispatch keys on their own and know nothing of fallbacks. So the script adds the
-// interceptor's key to those that they let through, as they do for autocast and the profiler.
+// functions here. So do %THREAD% and %PLACE% on a card; elsewhere they become 0, because only a card's bytes can be
+// away from it. %RECORDING% becomes True or False. Higher-order ops look up dispatch keys on their own and know nothing
+// of fallbacks. So the script adds the interceptor's key to the keys that they let through. Torch itself does so with
+// the keys of autocast and the profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
@@ -326,8 +327,8 @@ PythonCalls find_python_calls() {
 }
 
 std::string script() {
-  // The script runs in a namespace of its own. Its functions stay alive. In the program's namespace they would keep
-  // that alive too, with all that should die at the program's end.
+  // The script runs in a namespace of its own, because its functions stay alive. If they were in the program's
+  // namespace, they would keep that alive too, with all objects that should die at the program's end.
   std::string text = fmt::format("exec(r'''{}''', {{'__name__': 'ullage.prepare'}})\n", kPrepare);
   const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
   for (const auto& [word, meaning] :
@@ -341,7 +342,8 @@ std::string script() {
   return text;
 }
 
-// Called with the interpreter lock held. Leaves the state Open if torch is not imported yet.
+// Called with the interpreter lock held. The script sets the state to Done. If it does not get that far, because torch
+// is not imported yet or because of an error, the state becomes Open again.
 int run_script(void*) {
   const PythonCalls python = find_python_calls();
   python.run(script().c_str());

@@ -3,15 +3,16 @@
 
 // Prepares a Python process for Ullage, in addition to the interceptor and the saved-tensor hooks:
 // - Higher-order ops (torch.cond, flex_attention) must let the interceptor's dispatch key through.
-// - Kernels that inductor compiled in C++ are called with pointers, past the dispatcher. While ops are followed, each
-//   runs as the op `ullage::compiled_kernel`. Regions with a C++ wrapper announce their inputs on entry instead.
+// - Kernels that inductor compiled in C++ are called with pointers, and the dispatcher does not see them. While ops are
+//   followed, each runs as the op `ullage::compiled_kernel`, which the dispatcher sees. Regions with a C++ wrapper
+//   announce their inputs on entry instead.
 // - If a program does not report its steps, they are counted by the calls of its optimizers.
 // - For a recording, the parameters of its modules are named.
 // - On a card, torch.save and safetensors ask for a storage's address to tell storages apart, and copy whole storages.
-//   They get the address also while the bytes are away, and the bytes come back for the copy. Tensor.data_ptr(), which
-//   programs hand to kernels of their own, still fails then.
-// Python is found at run time, if it is there; nothing here is linked against it. A failure here costs speed, a name or
-// such an op, but never ends the program.
+//   Both functions get the address even while the bytes are away, and the bytes come back for the copy.
+//   Tensor.data_ptr(), which programs hand to kernels of their own, still fails while the bytes are away.
+// Python is found at run time, if it is there; nothing here is linked against it. A failure here makes an op slow,
+// leaves a parameter without a name, or has an op refused. It never ends the program.
 
 #include "ullage/base/bytes.h"
 
@@ -24,7 +25,8 @@ bool in_python();
 
 // Prepares Python if torch is imported; before that, and without Python, does nothing and may be called again. Cheap
 // once it is done. If this thread holds the interpreter lock, the work is done on this thread. So do not call this
-// while you hold a lock that another Python thread may wait for. Otherwise as prepare_python_later().
+// while you hold a lock that another Python thread may wait for. If this thread does not hold the interpreter lock,
+// does what prepare_python_later() does.
 void prepare_python();
 // Has Python's main thread do the same at its next opportunity. Any thread may call, under any lock.
 void prepare_python_later();
@@ -42,20 +44,21 @@ void set_follows(std::function<bool()> follows);
 // but autograd records the region as a whole.
 void set_recorded_as_a_whole(std::function<void(bool enters)> recorded);
 
-// `ended` is called when a step seems to have ended: after each call of that optimizer, of those in use, which was
-// called least often. (If two are called in turn, the very first call of the first one counts too.)
+// `ended` is called when a step seems to have ended: after each call of the optimizer that was called least often. Only
+// optimizers with a call among the last 64 count. (If two are called in turn, the very first call of the first one
+// counts too.)
 void set_step_ended(std::function<void()> ended);
 
-// `place` is called with storage._cdata, for a storage whose bytes may be away from the card. It returns where they
-// stand when they are there. Set it on a card only.
+// `place` is called with storage._cdata, for a storage whose bytes may be away from the card. It returns the address
+// that the bytes have when they are on the card. Set it on a card only.
 void set_place_of_storage(std::function<Address(const void*)> place);
 
 // `begins` is called on each new thread of Python's threading module, before it runs. Set it on a card only, together
 // with set_place_of_storage(): there a thread's first op may read tensors that are away.
 void set_thread_begins(std::function<void()> begins);
 
-// `ends` is called when the interpreter begins to shut down. That is so in the process that prepare_python() ran in,
-// and in its forked children that end as a program does.
+// `ends` is called when the interpreter begins to shut down (atexit): in the process that prepare_python() ran in, and
+// in its forked children. A child that ends by os._exit() does not call it.
 void set_interpreter_ends(std::function<void()> ends);
 
 }  // namespace ullage::runtime

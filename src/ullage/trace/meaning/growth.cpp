@@ -11,15 +11,16 @@
 namespace ullage::trace {
 namespace {
 
-constexpr std::uint64_t kLeastSteps = 3;  // a growth happens in at least this many steps
+// A growth happens in at least this many steps. The first step never counts, so the trace must have one more.
+constexpr std::uint64_t kLeastSteps = 3;
 
-// The bytes that one stack left behind in one step, and those from earlier steps that it freed in this one.
+// What one stack's storages changed in one step, in bytes.
 struct Change {
   StackId stack;
   std::uint64_t step = 0;
-  std::uint64_t more = 0;  // bytes
-  std::uint64_t less = 0;
-  bool sure = true;  // false in the last whole step, because nothing shows whether it outlives the next one
+  std::uint64_t more = 0;  // allocated in this step, and alive at the end of the next
+  std::uint64_t less = 0;  // counted in `more` of an earlier step, and freed in this one
+  bool sure = true;  // false in the last whole step, because nothing shows whether its storages outlive the next step
 };
 
 // The step of each event (index: EventId); one more item stands for the end of the trace.
@@ -69,6 +70,7 @@ struct Window {
   std::uint64_t first = 0, end = 0;  // its steps are [first, end)
 };
 
+// One of the steps may be unsure.
 bool is_growth(const Window& window) {
   return window.grew.size() >= kLeastSteps && window.sure + 1 >= kLeastSteps &&
          window.grew.size() * 2 >= window.end - window.first;
