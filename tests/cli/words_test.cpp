@@ -61,6 +61,13 @@ TEST_F(SplitWords, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(split({"--memory"}).error().text().find("needs a value (SIZE)"), std::string::npos);
 }
 
+TEST_F(SplitWords, AnOptionBehindACommandIsToldHowToReachIt) {
+  const auto refused = gather_words(verb_, {"/bin/sh", "--image-size", "256"});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().text(), "unknown option --image-size; to give it to the command, write -- before /bin/sh");
+  EXPECT_EQ(gather_words(verb_, {"run.ullage", "--image-size", "256"}).error().text(), "unknown option --image-size");
+}
+
 TEST_F(SplitWords, NothingGivenIsNothing) {
   const auto got = split({});
   ASSERT_TRUE(got.ok());

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/words.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace ullage::cli {
 namespace {
@@ -29,6 +33,12 @@ std::vector<std::string> option_names(const CLI::App& verb) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
+}
+
+// Is it a file that can be run, rather than a name or a file to read?
+bool is_command(const std::string& word) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(word, ignored) && access(word.c_str(), X_OK) == 0;
 }
 
 Error bad_word(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
@@ -89,7 +99,12 @@ Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>&
   Split all;
   std::vector<std::string> left = words;
   while (!left.empty()) {
-    ULLAGE_TRY_VALUE(Split split, split_words(verb, left));
+    Result<Split> split_or = split_words(verb, left);
+    if (!split_or) {
+      if (all.target.empty() || !is_command(all.target.front())) return split_or.error();
+      return bad_word(split_or.error().message + "; to give it to the command, write -- before " + all.target.front());
+    }
+    Split& split = *split_or;
     all.options.insert(all.options.end(), split.options.begin(), split.options.end());
     left.clear();
     if (split.target.empty()) break;

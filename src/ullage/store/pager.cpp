@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kPressurePercent = 70;
 // After more faults in a row at one address that is resident and writable, the fault is the program's own error.
 constexpr int kMostSpurious = 64;
-// Faults in a row, with no op or allocation between them, at storages that one of the last kLastFaults had brought
-// back. If there are more, the room is too small for the program to make progress.
+// Faults in a row that lacked room, with no op or allocation between them, at storages that one of the last kLastFaults
+// had brought back. If there are more, the room is too small for the program to make progress.
 constexpr int kMostFruitless = 64;
 // If room is lacking at a fault, the storages that this many last faults brought back count as needed together.
 constexpr std::uint64_t kLastFaults = 16;
@@ -256,8 +256,8 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
     return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}, {}};
   }
   if (!settings_.heal_faults) return {Fault::Failed, "a tensor that was moved out was accessed outside of any op", {}};
-  // It counts what faults bring back, not what they evict: the room often comes from a storage that was read ahead.
-  fruitless_ = storage.healed_lately(counts_.faults, kLastFaults) ? fruitless_ + 1 : 0;
+  const bool again = storage.healed_lately(counts_.faults, kLastFaults);
+  const std::uint64_t rooms = rooms_wanted_at_faults_;
   ++counts_.faults;
   const Waiting waiting(*this);
   const StorageId id = storage.id;
@@ -269,6 +269,8 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
     if (missing->spill_failure.empty()) return no_room_at_a_fault();
     return {Fault::Failed, missing->spill_failure, {}};
   }
+  // Room that another thread left tells nothing: the watch has storages evicted all the time.
+  if (rooms_wanted_at_faults_ != rooms) fruitless_ = again ? fruitless_ + 1 : 0;
   if (Pageable* back = find(begin, id)) back->healed = counts_.faults;
   return {Fault::Healed, {}, {}};
 }

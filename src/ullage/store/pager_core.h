@@ -191,8 +191,9 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::size_t staged_ = 0;      // storages with Pageable::staged
   int captures_ = 0;            // in progress
   int starving_ = 0;            // threads that wait for a move to end, because nothing else can be evicted
-  int fruitless_ = 0;           // faults in a row at storages that one of the last faults had brought back
+  int fruitless_ = 0;           // faults in a row that lacked room, at storages that one of the last ones brought back
   LastTries fruitless_tries_;   // the last tries for the fault at which fruitless_ passed its limit
+  std::uint64_t rooms_wanted_at_faults_ = 0;  // how often a fault lacked room
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
   bool forked_ = false;

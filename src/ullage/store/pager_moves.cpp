@@ -67,6 +67,7 @@ class PagerCore::Gate final : public CopyGate {
 // move to end.
 PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For whom) {
   if (refusal.reason == Refusal::Reason::AddressSpace || captures_ > 0) return Evicted::None;
+  if (whom == For::Fault) ++rooms_wanted_at_faults_;
   if (unstage_one()) return Evicted::One;
   bool clean_only = spill_ == nullptr || in_child_;
   // A thread at a page fault cannot get an error, so a failed write is tried again before the process has to end.
