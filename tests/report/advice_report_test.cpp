@@ -35,6 +35,13 @@ TEST(AdviceReport, WhatIsLeftOutIsCounted) {
   EXPECT_EQ(text.find("bf16"), std::string::npos) << text;
 }
 
+TEST(AdviceReport, ACommandStandsOnOneLine) {
+  advise::Advice advice = sample_advice();
+  const std::string words(60, 'x');
+  advice.rows[0].action = "ullage run --memory 4GiB -- python " + words + " " + words;
+  EXPECT_NE(advice_text(advice, 0).find("      " + advice.rows[0].action), std::string::npos) << advice_text(advice, 0);
+}
+
 TEST(AdviceReport, NothingOfTheProgramReachesTheTerminalAsACommand) {
   EXPECT_EQ(advice_text(sample_advice(), 0).find('\x1b'), std::string::npos);
 }

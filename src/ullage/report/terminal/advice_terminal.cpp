@@ -38,7 +38,7 @@ class AdviceTable final {
                         result_word(row), names.front())
          << (style_.colors && fits ? kPlain : "") << '\n';
     for (std::size_t i = 1; i < names.size(); ++i) out_ << std::string(kIndent, ' ') << names[i] << '\n';
-    below(row.action + (at.empty() ? "" : "  # " + at));
+    action(row.action + (at.empty() ? "" : "  # " + at));
     below(plainly_words(row, memory_));
     below(row.note);
   }
@@ -46,10 +46,18 @@ class AdviceTable final {
  private:
   static constexpr unsigned kIndent = 37;  // columns before the remedy's name
 
-  // People copy actions, so the text is wrapped at the terminal's width, never shortened.
+  static constexpr unsigned kBelow = 6;  // columns before what stands below it
+
+  // People copy actions, so the text is never shortened. A command is not wrapped either: its lines would run as
+  // several.
+  void action(const std::string& text) {
+    if (!text.starts_with("ullage ")) return below(text);
+    out_ << std::string(kBelow, ' ') << clean(text, style_.unicode) << '\n';
+  }
+
+  // Wraps the text at the terminal's width.
   void below(const std::string& text) {
     if (text.empty()) return;
-    constexpr unsigned kBelow = 6;
     for (const std::string& line : wrap(clean(text, style_.unicode), width_ - kBelow))
       out_ << std::string(kBelow, ' ') << line << '\n';
   }
