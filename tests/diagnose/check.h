@@ -5,6 +5,7 @@
 // evidence. Every test of this folder passes each of its diagnoses to sound().
 
 #include "ullage/diagnose/diagnose.h"
+#include "ullage/read/log/log.h"
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,13 @@ inline void expect_sound(const Diagnosis& diagnosis) {
 inline std::vector<Diagnosis> sound(std::vector<Diagnosis> diagnoses) {
   for (const Diagnosis& diagnosis : diagnoses) expect_sound(diagnosis);
   return diagnoses;
+}
+
+// Diagnoses a text that holds an error, as `ullage explain` does a file's.
+inline std::vector<Diagnosis> diagnoses_of(const std::string& text) {
+  const auto log = read::read_log(text, "text");
+  EXPECT_TRUE(log.ok()) << text;
+  return log.ok() ? sound(diagnose(*log, {"train.log", {}, {}})) : std::vector<Diagnosis>{};
 }
 
 inline const Cause* cause(const Diagnosis& diagnosis, const std::string& id) {

@@ -11,33 +11,28 @@
 namespace ullage::diagnose {
 namespace {
 
-std::vector<Diagnosis> judged(const std::string& text) {
-  const auto log = read::read_log(text, "text");
-  EXPECT_TRUE(log.ok()) << text;
-  return log.ok() ? sound(diagnose(*log, {"train.log", {}, {}})) : std::vector<Diagnosis>{};
-}
-
 TEST(General, WordsThatNameTheHostAreTheHosts) {
   for (const char* text :
        {"cv2.error: OpenCV(4.6.0) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 4672512 bytes in "
         "function 'OutOfMemoryError'",                             // ultralytics/yolov5#10276
         "Malloc failed! Crashed! Probably run out of memory."}) {  // Pappulab/LASSI#1
-    const std::vector<Diagnosis> all = judged(text);
+    const std::vector<Diagnosis> all = diagnoses_of(text);
     ASSERT_EQ(all.size(), 1u) << text;
     EXPECT_EQ(first(all[0]), "host_memory") << text;
     EXPECT_GT(all[0].causes.at(0).confidence, 0.5) << text;
   }
-  EXPECT_EQ(judged("error: (-4:Insufficient memory) Failed to allocate 4672512 bytes in function 'OutOfMemoryError'")
-                .at(0)
-                .facts.requested,
-            Bytes{4672512});
+  EXPECT_EQ(
+      diagnoses_of("error: (-4:Insufficient memory) Failed to allocate 4672512 bytes in function 'OutOfMemoryError'")
+          .at(0)
+          .facts.requested,
+      Bytes{4672512});
 }
 
 TEST(General, AProcessThatWasEndedIsTheHosts) {
   for (const char* text : {"error: Could not compile `http`.\nCaused by:\n  process didn't exit successfully: `rustc "
                            "--crate-name http` (signal: 9, SIGKILL: kill)",  // hyperium/http#341
                            "State: OUT_OF_MEMORY (exit code 0)"}) {          // jdblischak/smk-simple-slurm#29
-    const std::vector<Diagnosis> all = judged(text);
+    const std::vector<Diagnosis> all = diagnoses_of(text);
     ASSERT_EQ(all.size(), 1u) << text;
     EXPECT_EQ(first(all[0]), "host_memory") << text;
   }
@@ -45,31 +40,31 @@ TEST(General, AProcessThatWasEndedIsTheHosts) {
 
 TEST(General, WordsThatNameTheDeviceAreTheDevices) {
   // jwohlwend/boltz#575: "The error is because of insufficient GPU memory."
-  EXPECT_EQ(first(judged("Predicting DataLoader 0:   0%|   | 0/1 [00:00<?, ?it/s]| WARNING: ran out of memory, "
-                         "skipping batch")
+  EXPECT_EQ(first(diagnoses_of("Predicting DataLoader 0:   0%|   | 0/1 [00:00<?, ?it/s]| WARNING: ran out of memory, "
+                               "skipping batch")
                       .at(0)),
             "device_full");
   // MouseLand/Kilosort#506
-  EXPECT_EQ(first(judged("Out of memory on device. To view more detail about available memory on the GPU, use "
-                         "'gpuDevice()'.")
+  EXPECT_EQ(first(diagnoses_of("Out of memory on device. To view more detail about available memory on the GPU, use "
+                               "'gpuDevice()'.")
                       .at(0)),
             "device_full");
   // sgl-project/sglang-jax#1360
-  const std::vector<Diagnosis> all = judged("Prefill out of memory. Try to lower your batch size.");
+  const std::vector<Diagnosis> all = diagnoses_of("Prefill out of memory. Try to lower your batch size.");
   EXPECT_EQ(all.at(0).tool->id, "sglang");
 }
 
 TEST(General, PlainWordsLeaveOpenWhoseMemoryItWas) {
   for (const char* text : {"ERROR: Memory allocation failed for QQ in the routine DUMP",  // firemodels/fds#621
                            "JIT session error: Cannot allocate memory"}) {                // sys-bio/roadrunner#1222
-    const std::vector<Diagnosis> all = judged(text);
+    const std::vector<Diagnosis> all = diagnoses_of(text);
     ASSERT_EQ(all.size(), 1u) << text;
     EXPECT_EQ(first(all[0]), "host_memory") << text;
     EXPECT_LE(all[0].causes.at(0).confidence, 0.5) << text;
     EXPECT_TRUE(cause(all[0], "device_full")) << text;
   }
   // A device in the lines around them turns the order round. Made up.
-  EXPECT_EQ(first(judged("Using GPU 0\nERROR: Memory allocation failed for QQ in the routine DUMP").at(0)),
+  EXPECT_EQ(first(diagnoses_of("Using GPU 0\nERROR: Memory allocation failed for QQ in the routine DUMP").at(0)),
             "device_full");
 }
 

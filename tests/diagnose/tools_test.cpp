@@ -108,15 +108,9 @@ TEST(Message, OfATooLargeTritonKernelIsNotAboutTheDevicesMemory) {
   EXPECT_NE(diagnosis.headline.find("on-chip"), std::string::npos);
 }
 
-std::vector<Diagnosis> told_by(const std::string& text) {
-  const auto log = read::read_log(text, "text");
-  EXPECT_TRUE(log.ok()) << text;
-  return log.ok() ? sound(diagnose(*log, {"train.log", {}, {}})) : std::vector<Diagnosis>{};
-}
-
 // ONNX Runtime 1.20, core/framework/bfc_arena.cc: max_mem is reached, whatever the device has.
 TEST(Tools, OnnxRuntimesArenaHasALimitOfItsOwn) {
-  const std::vector<Diagnosis> all = told_by(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "Status Message: bfc_arena.cc:376 void *onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Available "
       "memory "
       "of 1048576 is smaller than requested bytes of 135383040");
@@ -133,21 +127,21 @@ TEST(Tools, WhoAskedForTheBytesFailsOnTheNextLine) {
       "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 4096.00 MiB on device 0: cudaMalloc failed: out of "
       "memory\n";
   const std::vector<Diagnosis> cache =
-      told_by(refused + "llama_kv_cache_init: failed to allocate buffer for kv cache\n");
+      diagnoses_of(refused + "llama_kv_cache_init: failed to allocate buffer for kv cache\n");
   ASSERT_FALSE(cache.empty());
   EXPECT_EQ(cache[0].causes.front().id, "kv_cache");
-  EXPECT_FALSE(cause(told_by(refused + "llama_model_load: failed to load model\n")[0], "kv_cache"));
+  EXPECT_FALSE(cause(diagnoses_of(refused + "llama_model_load: failed to load model\n")[0], "kv_cache"));
 }
 
 TEST(Tools, ThrustsBadAllocationIsTheCards) {
   for (const char* text : {"MemoryError: bad allocation: cudaErrorMemoryAllocation: out of memory",
                            "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: cuda_memory_resource.hpp:62: "
                            "cudaErrorMemoryAllocation out of memory"}) {
-    const std::vector<Diagnosis> all = told_by(text);
+    const std::vector<Diagnosis> all = diagnoses_of(text);
     ASSERT_EQ(all.size(), 1u) << text;
     EXPECT_NE(all[0].causes.front().id, "host_memory") << text;
   }
-  EXPECT_EQ(told_by("MemoryError: std::bad_alloc")[0].causes.front().id, "host_memory");
+  EXPECT_EQ(diagnoses_of("MemoryError: std::bad_alloc")[0].causes.front().id, "host_memory");
 }
 
 TEST(Tools, OneRankThatHoldsMoreThanTheOthersIsNamed) {
@@ -160,29 +154,31 @@ TEST(Tools, OneRankThatHoldsMoreThanTheOthersIsNamed) {
         "unallocated.\n",
         rank, live);
   };
-  const std::vector<Diagnosis> uneven = told_by(line(0, "36.00 GiB") + line(1, "17.00 GiB") + line(2, "16.00 GiB"));
+  const std::vector<Diagnosis> uneven =
+      diagnoses_of(line(0, "36.00 GiB") + line(1, "17.00 GiB") + line(2, "16.00 GiB"));
   ASSERT_EQ(uneven.size(), 3u);
   const Cause* found = cause(uneven[0], "uneven_devices");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->confidence, 0.6);
   EXPECT_NE(remedy(uneven[0], "even_shares")->action.find("map_location"), std::string::npos);
   EXPECT_FALSE(cause(uneven[1], "uneven_devices"));
-  for (const Diagnosis& one : told_by(line(0, "36.00 GiB") + line(1, "35.00 GiB"))) {
+  for (const Diagnosis& one : diagnoses_of(line(0, "36.00 GiB") + line(1, "35.00 GiB"))) {
     EXPECT_FALSE(cause(one, "uneven_devices"));
   }
-  EXPECT_FALSE(cause(told_by(line(0, "36.00 GiB"))[0], "uneven_devices"));
+  EXPECT_FALSE(cause(diagnoses_of(line(0, "36.00 GiB"))[0], "uneven_devices"));
 }
 
 // DuckDB 1.3, storage/standard_buffer_manager.cpp and common/allocator.cpp.
 TEST(Tools, DuckDbsOwnLimitIsNotTheMachines) {
   const std::vector<Diagnosis> limited =
-      told_by("Out of Memory Error: could not allocate block of size 256.0 KiB (93.7 MiB/95.3 MiB used)");
+      diagnoses_of("Out of Memory Error: could not allocate block of size 256.0 KiB (93.7 MiB/95.3 MiB used)");
   ASSERT_EQ(limited.size(), 1u);
   EXPECT_EQ(first(limited[0]), "memory_fraction_cap");
   EXPECT_EQ(limited[0].facts.requested, 256_KiB);
   ASSERT_TRUE(remedy(limited[0], "duckdb_limit"));
   EXPECT_FALSE(remedy(limited[0], "smaller_batch"));
-  const std::vector<Diagnosis> refused = told_by("Out of Memory Error: Failed to allocate block of 13230080 bytes");
+  const std::vector<Diagnosis> refused =
+      diagnoses_of("Out of Memory Error: Failed to allocate block of 13230080 bytes");
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(refused[0].facts.requested, Bytes{13230080});
   EXPECT_EQ(first(refused[0]), "host_memory");
@@ -190,7 +186,7 @@ TEST(Tools, DuckDbsOwnLimitIsNotTheMachines) {
 }
 
 TEST(Tools, RapidsGetsAdviceInItsOwnWords) {
-  const std::vector<Diagnosis> all = told_by(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /include/rmm/mr/device/cuda_memory_resource.hpp:62: "
       "cudaErrorMemoryAllocation out of memory");
   ASSERT_EQ(all.size(), 1u);
@@ -207,13 +203,13 @@ TEST(Message, OfMetalBelowItsLimitIsNotAboutTheLimit) {
         "Tried to allocate {} on shared pool.",
         held, asked);
   };
-  const std::vector<Diagnosis> refused = told_by(message("0 bytes", "256 bytes"));
+  const std::vector<Diagnosis> refused = diagnoses_of(message("0 bytes", "256 bytes"));
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(first(refused[0]), "driver_refused");
   EXPECT_FALSE(cause(refused[0], "memory_fraction_cap"));
   ASSERT_TRUE(remedy(refused[0], "update_driver"));
   EXPECT_NE(remedy(refused[0], "update_driver")->action.find("cpu"), std::string::npos);
-  const std::vector<Diagnosis> limited = told_by(message("7.90 GB", "64.00 MB"));
+  const std::vector<Diagnosis> limited = diagnoses_of(message("7.90 GB", "64.00 MB"));
   ASSERT_EQ(limited.size(), 1u);
   EXPECT_TRUE(cause(limited[0], "memory_fraction_cap"));
   EXPECT_FALSE(cause(limited[0], "driver_refused"));
@@ -221,7 +217,7 @@ TEST(Message, OfMetalBelowItsLimitIsNotAboutTheLimit) {
 
 TEST(Message, OfACompiledProgramSaysThatItIsTooBig) {
   const std::vector<Diagnosis> all =
-      told_by("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.");
+      diagnoses_of("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.");
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(first(all[0]), "too_big_for_device");
 }
@@ -235,13 +231,13 @@ TEST(Message, WithAsMuchFreeAsAskedForHasACause) {
         "memory 5.77 GiB is allocated by PyTorch, and 178.42 MiB is reserved by PyTorch but unallocated.",
         free);
   };
-  EXPECT_TRUE(cause(told_by(message("4.44 GiB")).at(0), "device_full"));
-  EXPECT_FALSE(cause(told_by(message("4.60 GiB")).at(0), "device_full"));
-  EXPECT_TRUE(cause(told_by(message("4.60 GiB")).at(0), "driver_refused"));
+  EXPECT_TRUE(cause(diagnoses_of(message("4.44 GiB")).at(0), "device_full"));
+  EXPECT_FALSE(cause(diagnoses_of(message("4.60 GiB")).at(0), "device_full"));
+  EXPECT_TRUE(cause(diagnoses_of(message("4.60 GiB")).at(0), "driver_refused"));
 }
 
 TEST(Message, OfAFullFileSystemLeavesTheDiskOpen) {
-  const std::vector<Diagnosis> all = told_by("OSError: [Errno 28] No space left on device");
+  const std::vector<Diagnosis> all = diagnoses_of("OSError: [Errno 28] No space left on device");
   ASSERT_EQ(all.size(), 1u);
   ASSERT_TRUE(cause(all[0], "shared_memory"));
   EXPECT_LT(cause(all[0], "shared_memory")->confidence, 0.5);
@@ -249,16 +245,19 @@ TEST(Message, OfAFullFileSystemLeavesTheDiskOpen) {
 }
 
 TEST(Message, OfVulkanWithOneLargeBlockIsAboutItsSize) {
-  EXPECT_EQ(first(told_by("ggml_vulkan: Device memory allocation of size 4831838208 failed.").at(0)), "buffer_limit");
-  EXPECT_FALSE(cause(told_by("ggml_vulkan: Device memory allocation of size 369827840 failed.").at(0), "buffer_limit"));
-  EXPECT_EQ(first(told_by("[ERROR] model_manager.cpp:581 - model manager tensor 'embed_tokens.weight' is too large for "
-                          "params buffer: 1555824640 > 1073741824")
-                      .at(0)),
+  EXPECT_EQ(first(diagnoses_of("ggml_vulkan: Device memory allocation of size 4831838208 failed.").at(0)),
             "buffer_limit");
+  EXPECT_FALSE(
+      cause(diagnoses_of("ggml_vulkan: Device memory allocation of size 369827840 failed.").at(0), "buffer_limit"));
+  EXPECT_EQ(
+      first(diagnoses_of("[ERROR] model_manager.cpp:581 - model manager tensor 'embed_tokens.weight' is too large for "
+                         "params buffer: 1555824640 > 1073741824")
+                .at(0)),
+      "buffer_limit");
 }
 
 TEST(Message, OfNcclWithASizeHasACause) {
-  const std::vector<Diagnosis> all = told_by("alloc.h:193 NCCL WARN Failed to CUDA calloc 6291456 bytes");
+  const std::vector<Diagnosis> all = diagnoses_of("alloc.h:193 NCCL WARN Failed to CUDA calloc 6291456 bytes");
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(first(all[0]), "late_library_handle");
   EXPECT_NE(all[0].headline.find("6.00 MiB"), std::string::npos) << all[0].headline;
@@ -292,7 +291,7 @@ TEST(Message, BesideAdviceInOneLineIsAnError) {
 
 TEST(Tools, BuiltOnALibraryAreNamedRatherThanIt) {
   // leejet/stable-diffusion.cpp#1621
-  const std::vector<Diagnosis> decoder = told_by(
+  const std::vector<Diagnosis> decoder = diagnoses_of(
       "[INFO ] stable-diffusion.cpp:4197 - decoding 1 latents\n"
       "[ERROR] ggml_extend.hpp:70   - ggml_backend_cuda_buffer_type_alloc_buffer: allocating 12637.90 MiB on device 0: "
       "cudaMalloc failed: out of memory\n"
@@ -316,7 +315,7 @@ TEST(Tools, BuiltOnALibraryAreNamedRatherThanIt) {
 // ollama: what it states is what the whole model needs, in many pieces.
 TEST(Message, OfAWholeModelsNeedIsNoSingleRequest) {
   const Diagnosis found =
-      told_by("Error: model requires more system memory (37.9 GiB) than is available (15.5 GiB)")[0];
+      diagnoses_of("Error: model requires more system memory (37.9 GiB) than is available (15.5 GiB)")[0];
   EXPECT_EQ(found.causes.at(0).id, "host_memory");
   EXPECT_FALSE(cause(found, "single_request_too_big"));
   EXPECT_EQ(found.facts.needed, Bytes{40694815130});
@@ -328,7 +327,7 @@ TEST(Message, OfAWholeModelsNeedIsNoSingleRequest) {
 
 TEST(Message, InACaptureThatTheDriverRefusesNamesThePools) {
   // vllm-project/vllm#19186
-  const std::vector<Diagnosis> all = told_by(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "Traceback (most recent call last):\n"
       "  File \"/usr/local/lib/python3.10/site-packages/torch/cuda/graphs.py\", line 84, in capture_end\n"
       "    super().capture_end()\n"
@@ -337,17 +336,17 @@ TEST(Message, InACaptureThatTheDriverRefusesNamesThePools) {
 }
 
 TEST(Message, BesideThePoolBlamesOthersBeforeTheModel) {
-  const std::vector<Diagnosis> torch = told_by("torch.AcceleratorError: CUDA error: out of memory");
+  const std::vector<Diagnosis> torch = diagnoses_of("torch.AcceleratorError: CUDA error: out of memory");
   EXPECT_EQ(torch.at(0).causes.at(0).id, "other_process");
   EXPECT_TRUE(cause(torch[0], "device_full"));
   // Every request of ggml goes to the driver.
-  const std::vector<Diagnosis> ggml = told_by("llama-server: CUDA error: out of memory");
+  const std::vector<Diagnosis> ggml = diagnoses_of("llama-server: CUDA error: out of memory");
   EXPECT_EQ(ggml.at(0).causes.at(0).id, "device_full");
 }
 
 TEST(Tools, OfALauncherAreKnownByItsFunction) {
   // deepspeedai/DeepSpeed#3160
-  const std::vector<Diagnosis> killed = told_by(
+  const std::vector<Diagnosis> killed = diagnoses_of(
       "[2023-04-07 13:09:33,220] [ERROR] [launch.py:324:sigkill_handler] ['python3', 'run.py'] exits with return code "
       "= "
       "-9");
@@ -360,14 +359,14 @@ TEST(Message, SaysBelowWhenItFailed) {
       "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.44 GiB. GPU 0 has a total capacity of "
       "10.58 "
       "GiB of which 1.44 GiB is free.\n\n";
-  EXPECT_TRUE(
-      cause(told_by(error + "I always encounter this error during the validation.\n")[0], "validation_with_graph"));
-  EXPECT_FALSE(cause(told_by(error + "validation was fine.\n")[0], "validation_with_graph"));
-  EXPECT_TRUE(cause(told_by(error + "It crashes during evaluation\n")[0], "outputs_kept"));
+  EXPECT_TRUE(cause(diagnoses_of(error + "I always encounter this error during the validation.\n")[0],
+                    "validation_with_graph"));
+  EXPECT_FALSE(cause(diagnoses_of(error + "validation was fine.\n")[0], "validation_with_graph"));
+  EXPECT_TRUE(cause(diagnoses_of(error + "It crashes during evaluation\n")[0], "outputs_kept"));
 }
 
 TEST(Message, InAFieldOfATitleIsRead) {
-  const std::vector<Diagnosis> all = told_by("Allocation on device | torch.OutOfMemoryError | KSampler");
+  const std::vector<Diagnosis> all = diagnoses_of("Allocation on device | torch.OutOfMemoryError | KSampler");
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].tool->id, "comfyui");
   EXPECT_FALSE(read::read_log("Allocation on device memory is slow", "text").ok());

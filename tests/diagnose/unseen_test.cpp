@@ -4,18 +4,10 @@
 
 #include "check.h"
 
-#include "ullage/read/log/log.h"
-
 #include <gtest/gtest.h>
 
 namespace ullage::diagnose {
 namespace {
-
-std::vector<Diagnosis> judged(const std::string& text) {
-  const auto log = read::read_log(text, "text");
-  EXPECT_TRUE(log.ok()) << text;
-  return log.ok() ? sound(diagnose(*log, {"train.log", {}, {}})) : std::vector<Diagnosis>{};
-}
 
 std::string action_of(const Diagnosis& diagnosis, const char* id) {
   const Remedy* found = remedy(diagnosis, id);
@@ -24,7 +16,7 @@ std::string action_of(const Diagnosis& diagnosis, const char* id) {
 
 TEST(Unseen, AServersOwnLimitIsNotTheMachines) {
   // ClickHouse/ClickHouse#74962
-  const std::vector<Diagnosis> all = judged(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "Code: 241. DB::Exception: Received from localhost:9000. DB::Exception: (total) memory limit exceeded: would use "
       "2.07 GiB (attempt to allocate chunk of 4624776 bytes), current RSS 63.00 GiB, maximum: 60.00 GiB. "
       "OvercommitTracker decision: Query was selected to stop by OvercommitTracker. (MEMORY_LIMIT_EXCEEDED)");
@@ -36,7 +28,7 @@ TEST(Unseen, AServersOwnLimitIsNotTheMachines) {
   EXPECT_NE(action_of(all[0], "clickhouse_limit").find("max_server_memory_usage"), std::string::npos);
   EXPECT_FALSE(remedy(all[0], "raise_limit")) << "the pool's limit is torch's";
   // ClickHouse/ClickHouse#75574: the older word order.
-  const std::vector<Diagnosis> of_query = judged(
+  const std::vector<Diagnosis> of_query = diagnoses_of(
       "TCPHandler: Code: 241. DB::Exception: Memory limit (for query) exceeded: would use 19.12 GiB (attempt to "
       "allocate chunk of 1147215425 bytes), maximum: 18.63 GiB. (MEMORY_LIMIT_EXCEEDED)");
   ASSERT_EQ(of_query.size(), 1u);
@@ -46,7 +38,7 @@ TEST(Unseen, AServersOwnLimitIsNotTheMachines) {
 
 TEST(Unseen, AnEnginesLogitsAreNamedBeforeItsShare) {
   // sgl-project/sglang#6318
-  const std::vector<Diagnosis> all = judged(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "Traceback (most recent call last):\n"
       "  File \"/sglang/python/sglang/srt/layers/logits_processor.py\", line 311, in forward\n"
       "    logits = self._get_logits(pruned_states, lm_head, logits_metadata)\n"
@@ -58,10 +50,11 @@ TEST(Unseen, AnEnginesLogitsAreNamedBeforeItsShare) {
   EXPECT_EQ(first(all[0]), "logits");
   EXPECT_NE(action_of(all[0], "sglang_logprobs").find("SGLANG_ENABLE_LOGITS_PROCESSER_CHUNK"), std::string::npos);
   // A message without the loss in its traceback gets no such advice.
-  EXPECT_FALSE(remedy(judged("File \"/sglang/srt/layers/linear.py\", line 3, in forward\ntorch.OutOfMemoryError: CUDA "
-                             "out of memory. Tried to allocate 6.05 GiB.")
-                          .at(0),
-                      "sglang_logprobs"));
+  EXPECT_FALSE(
+      remedy(diagnoses_of("File \"/sglang/srt/layers/linear.py\", line 3, in forward\ntorch.OutOfMemoryError: CUDA "
+                          "out of memory. Tried to allocate 6.05 GiB.")
+                 .at(0),
+             "sglang_logprobs"));
 }
 
 TEST(Unseen, ARequestAboveTheCardMayBeAttentionScores) {
@@ -70,12 +63,12 @@ TEST(Unseen, ARequestAboveTheCardMayBeAttentionScores) {
       "CUDA out of memory. Tried to allocate 20.92 GiB. GPU 0 has a total capacity of 8.00 GiB of which 2.22 GiB is "
       "free. Of the allocated memory 4.13 GiB is allocated by PyTorch, and 556.63 MiB is reserved by PyTorch but "
       "unallocated.";
-  const std::vector<Diagnosis> all = judged(message);
+  const std::vector<Diagnosis> all = diagnoses_of(message);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(first(all[0]), "single_request_too_big");
   EXPECT_NE(action_of(all[0], "fused_attention").find("sdpa"), std::string::npos);
   // A traceback that ends elsewhere rules attention out.
-  const std::vector<Diagnosis> elsewhere = judged(
+  const std::vector<Diagnosis> elsewhere = diagnoses_of(
       "Traceback (most recent call last):\n  File \"decode.py\", line 7, in decode\n    x = self.conv3d(x)\n"
       "RuntimeError: " +
       message);
@@ -89,16 +82,16 @@ TEST(Unseen, AProgramWithEnvironmentsIsToldOfItsReplayBuffer) {
       "GiB "
       "of which 923.38 MiB is free. Including non-PyTorch memory, this process has 21.89 GiB memory in use. Of the "
       "allocated memory 21.42 GiB is allocated by PyTorch, and 12.88 MiB is reserved by PyTorch but unallocated.";
-  const std::vector<Diagnosis> all =
-      judged("python3 fast_td3/train.py --env_name G1JoystickRoughTerrain --exp_name FastTD3 --render_interval 5000\n" +
-             message);
+  const std::vector<Diagnosis> all = diagnoses_of(
+      "python3 fast_td3/train.py --env_name G1JoystickRoughTerrain --exp_name FastTD3 --render_interval 5000\n" +
+      message);
   EXPECT_NE(action_of(all.at(0), "smaller_replay").find("buffer_size"), std::string::npos);
-  EXPECT_FALSE(remedy(judged(message).at(0), "smaller_replay"));
+  EXPECT_FALSE(remedy(diagnoses_of(message).at(0), "smaller_replay"));
 }
 
 TEST(Unseen, BoostingIsToldOfItsBatchesAndBins) {
   // dmlc/xgboost#11457
-  const std::vector<Diagnosis> all = judged(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "Memory allocation error on worker 0: std::bad_alloc: out_of_memory: RMM failure "
       "at:/include/rmm/mr/device/arena_memory_resource.hpp:171: Maximum pool size exceeded (failed to allocate "
       "5.985840 GiB): No room in arena.");
@@ -106,7 +99,7 @@ TEST(Unseen, BoostingIsToldOfItsBatchesAndBins) {
   EXPECT_NE(action_of(all[0], "boosting_batches").find("fewer, larger batches"), std::string::npos);
   EXPECT_FALSE(remedy(all[0], "gradient_checkpointing"));
   // catboost/catboost#2750
-  const std::vector<Diagnosis> cat = judged(
+  const std::vector<Diagnosis> cat = diagnoses_of(
       "(NCudaLib::TOutOfMemoryError) /src/catboost/catboost/cuda/cuda_lib/memory_pool/stack_like_memory_pool.h:303: "
       "Error: Out of memory. Requested 8880 MB; Free 5902.061425 MB");
   EXPECT_EQ(cat.at(0).tool->id, "boosting");
@@ -115,7 +108,7 @@ TEST(Unseen, BoostingIsToldOfItsBatchesAndBins) {
 
 TEST(Unseen, SeveralCardsHoldCopiesOfTheComputeBuffer) {
   // ggml-org/llama.cpp#16748
-  const std::vector<Diagnosis> all = judged(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "llama_context: pipeline parallelism enabled (n_copies=4)\n"
       "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 12710.31 MiB on device 0: cudaMalloc failed: out of "
       "memory\nggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 13327728640\n");
@@ -139,7 +132,7 @@ TEST(Unseen, ACheckpointThatComesBackOnTheDeviceIsACauseOfItsOwn) {
   const std::string figures =
       "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.17 GiB total capacity; 962.69 MiB "
       "already allocated; 17.19 MiB free; 980.00 MiB reserved in total by PyTorch)";
-  const std::vector<Diagnosis> all = judged(place + figures);
+  const std::vector<Diagnosis> all = diagnoses_of(place + figures);
   ASSERT_EQ(all.size(), 1u);
   const Cause* found = cause(all[0], "loaded_to_device");
   ASSERT_TRUE(found);
@@ -148,12 +141,13 @@ TEST(Unseen, ACheckpointThatComesBackOnTheDeviceIsACauseOfItsOwn) {
   EXPECT_LT(cause(all[0], "checkpoint_loaded_twice") ? cause(all[0], "checkpoint_loaded_twice")->confidence : 0,
             found->confidence);
   // nkolot/SPIN#76: without figures it is the first cause.
-  EXPECT_EQ(first(judged(place + "RuntimeError: CUDA error: out of memory").at(0)), "loaded_to_device");
+  EXPECT_EQ(first(diagnoses_of(place + "RuntimeError: CUDA error: out of memory").at(0)), "loaded_to_device");
   // Where the message is the host's, the device has nothing to do with it.
-  EXPECT_FALSE(cause(judged(place + "RuntimeError: [enforce fail at alloc_cpu.cpp:80] data. DefaultCPUAllocator: not "
-                                    "enough memory: you tried to allocate 67108864 bytes.")
-                         .at(0),
-                     "loaded_to_device"));
+  EXPECT_FALSE(
+      cause(diagnoses_of(place + "RuntimeError: [enforce fail at alloc_cpu.cpp:80] data. DefaultCPUAllocator: not "
+                                 "enough memory: you tried to allocate 67108864 bytes.")
+                .at(0),
+            "loaded_to_device"));
 }
 
 TEST(Unseen, EqualProcessesOnTheFirstCardAreRanksOfOneProgram) {
@@ -168,16 +162,16 @@ TEST(Unseen, EqualProcessesOnTheFirstCardAreRanksOfOneProgram) {
            "unallocated.";
   };
   const Cause* found = nullptr;
-  const std::vector<Diagnosis> ranks = judged(message("18.20 GiB", 0));
+  const std::vector<Diagnosis> ranks = diagnoses_of(message("18.20 GiB", 0));
   ASSERT_TRUE(found = cause(ranks.at(0), "ranks_on_one_device"));
   EXPECT_NE(found->evidence.at(0).find("the same"), std::string::npos);
-  EXPECT_FALSE(cause(judged(message("11.90 GiB", 0)).at(0), "ranks_on_one_device"));
-  EXPECT_FALSE(cause(judged(message("18.20 GiB", 3)).at(0), "ranks_on_one_device"));
+  EXPECT_FALSE(cause(diagnoses_of(message("11.90 GiB", 0)).at(0), "ranks_on_one_device"));
+  EXPECT_FALSE(cause(diagnoses_of(message("18.20 GiB", 3)).at(0), "ranks_on_one_device"));
 }
 
 TEST(Unseen, ABackwardPassMayHoldTheLogitsGradients) {
   // NVIDIA-NeMo/Automodel#3907: a fused or chunked loss helped.
-  const std::vector<Diagnosis> all = judged(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "Traceback (most recent call last):\n"
       "  File \"/p/site-packages/torch/autograd/__init__.py\", line 395, in backward\n    _engine_run_backward(\n"
       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 720.00 MiB. GPU 0 has a total capacity of 184.31 "
@@ -188,7 +182,7 @@ TEST(Unseen, ABackwardPassMayHoldTheLogitsGradients) {
 
 TEST(Unseen, AnEvaluationIsToldOfTheTrainersSettings) {
   // MAGICS-LAB/DNABERT_2#78
-  const std::vector<Diagnosis> all = judged(
+  const std::vector<Diagnosis> all = diagnoses_of(
       "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.44 GiB. GPU 0 has a total capacity of "
       "10.58 GiB of which 4.44 GiB is free.\n\nI always encounter this error during the fine-tuning evaluation phase.");
   EXPECT_NE(action_of(all.at(0), "outputs_to_host").find("preprocess_logits_for_metrics"), std::string::npos);
@@ -218,7 +212,7 @@ TEST(Unseen, EachToolIsToldItsOwnSettings) {
            // epi2me-labs/wf-pore-c#49
            Row{"Process `POREC:to_pairs_file` terminated with an error exit status (137)", "workflow_memory", "mem_mb"},
        }) {
-    const std::vector<Diagnosis> all = judged(text);
+    const std::vector<Diagnosis> all = diagnoses_of(text);
     ASSERT_FALSE(all.empty()) << text;
     EXPECT_NE(action_of(all[0], id).find(word), std::string::npos) << id << ": " << action_of(all[0], id);
   }
@@ -230,9 +224,10 @@ TEST(Unseen, AServingToolIsToldOfOtherVersions) {
       "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 11.32 GiB. GPU 0 has a total capacty of "
       "79.14 GiB of which 3.98 GiB is free.";
   EXPECT_TRUE(remedy(
-      judged("File \"/opt/conda/text_generation_server/utils/layers.py\", line 503, in forward\n" + message).at(0),
+      diagnoses_of("File \"/opt/conda/text_generation_server/utils/layers.py\", line 503, in forward\n" + message)
+          .at(0),
       "other_version"));
-  EXPECT_FALSE(remedy(judged(message).at(0), "other_version"));
+  EXPECT_FALSE(remedy(diagnoses_of(message).at(0), "other_version"));
 }
 
 }  // namespace
