@@ -161,8 +161,12 @@ def _ullage_prepare():
         library.impl('compiled_kernel', run, 'CompositeExplicitAutograd')
         module._ullage_library = library  # the op ends with it
         op = torch.ops.ullage.compiled_kernel.default
-        # Neither autograd nor a dispatch mode of the program sees a kernel without Ullage.
         modes = torch._C.DispatchKeySet(torch._C.DispatchKey.Python).add(torch._C.DispatchKey.PythonTLSSnapshot)
+
+        # In a plain run, neither autograd nor the program's dispatch modes see these calls. So they see none here.
+        def call_unseen(op, *arguments, **named):
+            with torch._C._ExcludeDispatchKeyGuard(modes), torch._C._AutoDispatchBelowAutograd():
+                return op(*arguments, **named)
 
         def as_op(kernel, types):
             pointers = [i for i, kind in enumerate(types) if '*' in kind]
@@ -173,20 +177,18 @@ def _ullage_prepare():
                     return kernel(*arguments)
                 now.call = kernel, arguments
                 try:
-                    with torch._C._ExcludeDispatchKeyGuard(modes), torch._C._AutoDispatchBelowAutograd():
-                        op([arguments[i] for i in reads], [arguments[i] for i in writes])
+                    call_unseen(op, [arguments[i] for i in reads], [arguments[i] for i in writes])
                 finally:
                     now.call = None
             return run_as_op
 
-        # A region's own allocations pass the dispatcher too: plans move only what ops made.
+        # A region's own allocations become ops too, because plans move only what ops made.
         guards, empty = torch._C._dynamo.guards, torch.ops.aten.empty_strided.default
         allocate, cpu = guards._empty_strided_cpu, torch.device('cpu')
         def allocate_by_op(size, stride, dtype):
             if not follows():
                 return allocate(size, stride, dtype)
-            with torch._C._ExcludeDispatchKeyGuard(modes), torch._C._AutoDispatchBelowAutograd():
-                return empty(size, stride, dtype=dtype, device=cpu)
+            return call_unseen(empty, size, stride, dtype=dtype, device=cpu)
         guards._empty_strided_cpu = allocate_by_op
 
         cache = module.CppPythonBindingsCodeCache
@@ -248,58 +250,34 @@ except Exception:
 enum class State { Open, Running, Done };
 std::atomic<State> state{State::Open};
 
-std::function<void(Address, Bytes)>& touch_function() {
-  static auto* set = new std::function<void(Address, Bytes)>;
+// What the script calls, by the functions below. An empty one was not set.
+struct Callbacks {
+  std::function<void(Address, Bytes)> touch;
+  std::function<bool()> follows;
+  std::function<void(bool)> recorded_as_a_whole;
+  std::function<void()> step_ended, thread_begins, interpreter_ends;
+  std::function<Address(const void*)> place_of_storage;
+};
+
+// Never destroyed, because threads of Python may call while the process ends.
+Callbacks& callbacks() {
+  static auto* set = new Callbacks;
   return *set;
 }
 
-std::function<void()>& step_function() {
-  static auto* set = new std::function<void()>;
-  return *set;
-}
-
-std::function<bool()>& follows_function() {
-  static auto* set = new std::function<bool()>;
-  return *set;
-}
-
-int follows() { return follows_function() && follows_function()() ? 1 : 0; }
-
-std::function<void(bool)>& whole_function() {
-  static auto* set = new std::function<void(bool)>;
-  return *set;
-}
-
+int follows() { return callbacks().follows && callbacks().follows() ? 1 : 0; }
 void region_recorded(int enters) {
-  if (whole_function()) whole_function()(enters != 0);
+  if (callbacks().recorded_as_a_whole) callbacks().recorded_as_a_whole(enters != 0);
 }
-
 void step_ended() {
-  if (step_function()) step_function()();
+  if (callbacks().step_ended) callbacks().step_ended();
 }
-
-std::function<Address(const void*)>& place_function() {
-  static auto* set = new std::function<Address(const void*)>;
-  return *set;
-}
-
-std::uint64_t place_of(const void* storage) { return place_function()(storage).value; }
-
-std::function<void()>& thread_function() {
-  static auto* set = new std::function<void()>;
-  return *set;
-}
-
-void thread_begins() { thread_function()(); }
-
-std::function<void()>& end_function() {
-  static auto* set = new std::function<void()>;
-  return *set;
-}
-
 void interpreter_ends() {
-  if (end_function()) end_function()();
+  if (callbacks().interpreter_ends) callbacks().interpreter_ends();
 }
+// The script calls these two only if they are set.
+std::uint64_t place_of(const void* storage) { return callbacks().place_of_storage(storage).value; }
+void thread_begins() { callbacks().thread_begins(); }
 
 void ready() { state.store(State::Done); }
 
@@ -335,8 +313,9 @@ std::string script() {
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%FOLLOWS%", address_of(&follows)},
         std::pair{"%WHOLE%", address_of(&region_recorded)}, std::pair{"%STEP%", address_of(&step_ended)},
         std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
-        std::pair{"%THREAD%", thread_function() ? address_of(&thread_begins) : "0"},
-        std::pair{"%PLACE%", place_function() ? address_of(&place_of) : "0"}, std::pair{"%READY%", address_of(&ready)},
+        std::pair{"%THREAD%", callbacks().thread_begins ? address_of(&thread_begins) : "0"},
+        std::pair{"%PLACE%", callbacks().place_of_storage ? address_of(&place_of) : "0"},
+        std::pair{"%READY%", address_of(&ready)},
         std::pair{"%RECORDING%", std::string(recording() ? "True" : "False")}})
     text.replace(text.find(word), std::string(word).size(), meaning);
   return text;
@@ -383,19 +362,22 @@ void prepare_python_later() {
   if (begin(python) && python.add_pending(&run_script, nullptr) != 0) state.store(State::Open);  // the queue is full
 }
 
-void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
-void set_follows(std::function<bool()> follows) { follows_function() = std::move(follows); }
-void set_recorded_as_a_whole(std::function<void(bool)> recorded) { whole_function() = std::move(recorded); }
-void set_place_of_storage(std::function<Address(const void*)> place) { place_function() = std::move(place); }
-
-void set_thread_begins(std::function<void()> begins) { thread_function() = std::move(begins); }
-void set_step_ended(std::function<void()> ended) { step_function() = std::move(ended); }
-void set_interpreter_ends(std::function<void()> ends) { end_function() = std::move(ends); }
+void set_touch(std::function<void(Address, Bytes)> touch) { callbacks().touch = std::move(touch); }
+void set_follows(std::function<bool()> follows) { callbacks().follows = std::move(follows); }
+void set_recorded_as_a_whole(std::function<void(bool)> recorded) {
+  callbacks().recorded_as_a_whole = std::move(recorded);
+}
+void set_place_of_storage(std::function<Address(const void*)> place) {
+  callbacks().place_of_storage = std::move(place);
+}
+void set_thread_begins(std::function<void()> begins) { callbacks().thread_begins = std::move(begins); }
+void set_step_ended(std::function<void()> ended) { callbacks().step_ended = std::move(ended); }
+void set_interpreter_ends(std::function<void()> ends) { callbacks().interpreter_ends = std::move(ends); }
 
 }  // namespace ullage::runtime
 
 void ullage_touch(const void* data, std::uint64_t bytes) {
-  const auto& touch = ullage::runtime::touch_function();
+  const auto& touch = ullage::runtime::callbacks().touch;
   if (touch && data != nullptr && bytes != 0)
     touch(ullage::Address{reinterpret_cast<std::uint64_t>(data)}, ullage::Bytes{bytes});
 }
