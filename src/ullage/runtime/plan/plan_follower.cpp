@@ -204,8 +204,8 @@ void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool /*ret
   // Ops that read nothing that can move are no part of a plan (see PlanProgram).
   if (in_stray_ ? makes_nothing(outputs, least_movable_) : inputs.empty() && makes_nothing(outputs, 1_B)) return;
   // An op that was left out of the plan may have the key of the next planned one: keys do not cover what ops make.
-  const bool is_left_out = are_small(inputs) && makes_nothing(outputs, least_movable_) && !program_->op(place_).small;
-  if (!in_stray_ && is_left_out) return;
+  const bool may_be_left_out = !in_stray_ && !program_->op(place_).small && are_small(inputs);
+  if (may_be_left_out && makes_nothing(outputs, least_movable_)) return;
   if (in_stray_) {
     leave();
     // The op may be the first of the next step, if the program left out the rest of this one. The op has run already,
