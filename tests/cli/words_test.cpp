@@ -62,10 +62,16 @@ TEST_F(SplitWords, RefusesWhatItDoesNotKnow) {
 }
 
 TEST_F(SplitWords, AnOptionBehindACommandIsToldHowToReachIt) {
-  const auto refused = gather_words(verb_, {"/bin/sh", "--image-size", "256"});
+  const auto refused = gather_words(verb_, {"/bin/sh", "--image-size", "256"}, Commands::Run);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().text(), "unknown option --image-size; to give it to the command, write -- before /bin/sh");
-  EXPECT_EQ(gather_words(verb_, {"run.ullage", "--image-size", "256"}).error().text(), "unknown option --image-size");
+  EXPECT_EQ(gather_words(verb_, {"run.ullage", "--image-size", "256"}, Commands::Run).error().text(),
+            "unknown option --image-size");
+}
+
+TEST_F(SplitWords, AVerbWithoutCommandsSaysNothingOfOne) {
+  EXPECT_EQ(gather_words(verb_, {"/bin/sh", "--image-size", "256"}, Commands::None).error().text(),
+            "unknown option --image-size");
 }
 
 TEST_F(SplitWords, NothingGivenIsNothing) {

@@ -70,7 +70,8 @@ int run_verb_run(CLI::App& verb, RunOptions& options, const WordList& words, Str
 // If the target is a file of takes, options may also follow it. All words after a program's name belong to the program.
 int run_verb_predict(CLI::App& verb, PredictOptions& options, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
-  if (split && !split->target.empty() && is_take_file(split->target.front())) split = gather_words(verb, words);
+  if (split && !split->target.empty() && is_take_file(split->target.front()))
+    split = gather_words(verb, words, Commands::Run);
   if (!split) return wrong_use(split.error().text(), "ullage help predict", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help predict", streams)) return *end;
   options.target = split->target;
@@ -81,7 +82,7 @@ int run_verb_predict(CLI::App& verb, PredictOptions& options, const WordList& wo
 int run_verb_advise(CLI::App& verb, AdviseOptions& options, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
   if (split && !split->target.empty() && split->target.front() != "--" && !is_shipped_program(split->target.front()))
-    split = gather_words(verb, words);
+    split = gather_words(verb, words, Commands::Run);
   if (!split) return wrong_use(split.error().text(), "ullage help advise", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help advise", streams)) return *end;
   options.target = split->target;
@@ -89,7 +90,7 @@ int run_verb_advise(CLI::App& verb, AdviseOptions& options, const WordList& word
 }
 
 int run_verb_plan(CLI::App& verb, PlanOptions& options, const WordList& words, Streams streams) {
-  const Result<Split> split = gather_words(verb, words);
+  const Result<Split> split = gather_words(verb, words, Commands::None);
   if (!split) return wrong_use(split.error().text(), "ullage help plan", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help plan", streams)) return *end;
   options.files = split->target;
@@ -100,7 +101,7 @@ int run_verb_plan(CLI::App& verb, PlanOptions& options, const WordList& words, S
 int run_verb_explain(CLI::App& verb, ExplainOptions& options, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
   const bool command = split && !split->target.empty() && split->target.front() == "--";
-  if (!command) split = gather_words(verb, words);
+  if (!command) split = gather_words(verb, words, Commands::Run);
   if (!split) return wrong_use(split.error().text(), "ullage help explain", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help explain", streams)) return *end;
   (command ? options.command : options.files) = split->target;

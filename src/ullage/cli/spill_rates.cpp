@@ -13,22 +13,27 @@
 namespace ullage::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr Bytes kPiece = 4_MiB;      // about the size of a tensor
 constexpr std::size_t kPieces = 16;  // at most
 constexpr double kEnough = 0.1;      // seconds for writing, and as many for reading
-
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Returns bytes per second.
 double rate(std::size_t pieces, double seconds) {
   return static_cast<double>(kPiece.count * pieces) / std::max(seconds, 1e-9);
 }
 
+Result<store::SpillSlot> write_piece(store::SpillFile& file, Address from) {
+  ULLAGE_TRY_VALUE(const store::SpillSlot slot, file.take(kPiece));
+  if (Status written = file.write(slot, from); !written) {
+    file.give(slot);
+    return written.error();
+  }
+  return slot;
+}
+
 }  // namespace
 
-Result<plan::Rates> measure_rates(const store::SpillPlace& place) {
+Result<plan::Rates> measure_rates(const store::SpillPlace& place, const std::function<double()>& now) {
   ULLAGE_TRY_VALUE(std::unique_ptr<store::SpillFile> opened, store::SpillFile::open(place, {.checksums = false}));
   store::SpillFile& file = *opened;
   const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, kPiece.count), &std::free);
@@ -36,23 +41,30 @@ Result<plan::Rates> measure_rates(const store::SpillPlace& place) {
   std::memset(memory.get(), 0x5a, kPiece.count);  // not zeros: a file system may leave a hole in their place
   const Address at{reinterpret_cast<std::uintptr_t>(memory.get())};
 
+  // One piece is written and read however long a stall before it takes.
   std::vector<store::SpillSlot> slots;
-  const Clock::time_point writing = Clock::now();
-  while (slots.size() < kPieces && since(writing) < kEnough) {
-    ULLAGE_TRY_VALUE(const store::SpillSlot slot, file.take(kPiece));
-    ULLAGE_TRY(file.write(slot, at));
-    slots.push_back(slot);
+  const double writing = now();
+  while (slots.empty() || (slots.size() < kPieces && now() - writing < kEnough)) {
+    const Result<store::SpillSlot> slot = write_piece(file, at);
+    if (!slot && slots.empty()) return slot.error();
+    if (!slot) break;
+    slots.push_back(*slot);
   }
   plan::Rates rates;
-  rates.write = rate(slots.size(), since(writing));
-  const Clock::time_point reading = Clock::now();
+  rates.write = rate(slots.size(), now() - writing);
+  const double reading = now();
   std::size_t read = 0;
-  while (read < slots.size() && (read == 0 || since(reading) < kEnough)) {
+  while (read < slots.size() && (read == 0 || now() - reading < kEnough)) {
     ULLAGE_TRY(file.read(slots[read++], at));
   }
-  rates.read = rate(read, since(reading));
+  rates.read = rate(read, now() - reading);
   for (const store::SpillSlot& slot : slots) file.give(slot);
   return rates;
+}
+
+Result<plan::Rates> measure_rates(const store::SpillPlace& place) {
+  return measure_rates(
+      place, [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); });
 }
 
 }  // namespace ullage::cli

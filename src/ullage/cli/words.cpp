@@ -95,13 +95,14 @@ Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& 
   return split;
 }
 
-Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words) {
+Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words, Commands commands) {
   Split all;
   std::vector<std::string> left = words;
   while (!left.empty()) {
     Result<Split> split_or = split_words(verb, left);
     if (!split_or) {
-      if (all.target.empty() || !is_command(all.target.front())) return split_or.error();
+      const bool runs = commands == Commands::Run && !all.target.empty() && is_command(all.target.front());
+      if (!runs) return split_or.error();
       return bad_word(split_or.error().message + "; to give it to the command, write -- before " + all.target.front());
     }
     Split& split = *split_or;
