@@ -27,11 +27,16 @@ TEST(Allowance, ReadsWordsInAnyOrder) {
   ASSERT_TRUE(needed);
   EXPECT_EQ(needed->words(), (std::vector<std::string>{"bf16", "if-needed"}));
   EXPECT_EQ(needed->switches("cpu"), "autocast=bfloat16 on=cpu if_needed");
+  const Result<Allowance> all = parse_allowance("bf16,if-needed,evaluation");
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->words(), (std::vector<std::string>{"bf16", "evaluation", "if-needed"}));
 }
 
 TEST(Allowance, SaysWhatIsAllowed) {
   for (const char* text : {"", ",", "bf16,", ",bf16", "bf16,,evaluation", "BF16", "bf16 evaluation", "rounding"}) {
-    EXPECT_NE(refusal(text).find("give bf16; bf16,evaluation"), std::string::npos) << text;
+    EXPECT_NE(refusal(text).find("give bf16, and with a comma behind it evaluation"), std::string::npos) << text;
+    EXPECT_NE(refusal(text).find("if-needed, which casts only if no cheap exact plan fits, or both"), std::string::npos)
+        << text;
   }
   EXPECT_NE(refusal("evaluation").find("'evaluation' needs a type beside it"), std::string::npos);
   EXPECT_NE(refusal("if-needed").find("'if-needed' needs a type beside it, as in bf16,if-needed"), std::string::npos);

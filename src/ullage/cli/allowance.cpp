@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kOption = "--allow";
 constexpr const char* kAllowed =
-    "give bf16; bf16,evaluation, which also covers forward passes that no backward pass follows; or bf16,if-needed, "
-    "which casts only if no cheap exact plan fits";
+    "give bf16, and with a comma behind it evaluation, which also covers forward passes that no backward pass follows, "
+    "if-needed, which casts only if no cheap exact plan fits, or both";
 
 struct Word {
   const char* name;

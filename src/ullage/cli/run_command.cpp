@@ -267,7 +267,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                    "changes of the results that are allowed; default: not a bit changes.\nbf16: forward passes and "
                    "losses of a Python program run under bf16\nautocast, results differ in rounding; bf16,evaluation: "
                    "also\npasses that no backward pass follows; bf16,if-needed: only while no\nexact plan is "
-                   "cheaper")
+                   "cheaper; both may stand together")
       ->type_name("WORDS");
   verb->add_flag("--quiet", options.quiet, "print no summary and nothing about plans; warnings and errors stay");
   verb->footer(
