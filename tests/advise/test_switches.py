@@ -175,6 +175,15 @@ def test_the_programs_own_autocast_is_left_alone(switches: Switches) -> None:
     assert said.split() == ["False"] * 4, said
 
 
+def test_an_autocast_may_be_left_on_another_thread(switches: Switches) -> None:
+    leave = ("import threading; own = torch.autocast('cpu', torch.bfloat16); own.__enter__(); out = net(x)\n"
+             "    other = threading.Thread(target=own.__exit__, args=(None,) * 3); other.start(); other.join()\n"
+             "    torch.set_autocast_enabled('cpu', False)")
+    for words in ("", "autocast=bfloat16"):
+        _, _, said = switches.run(words, forward=leave)
+        assert said == "", said
+
+
 def test_off_in_backward_passes_and_optimizers(switches: Switches) -> None:
     look = "out = net(x)\n    import sys; print(torch.is_autocast_enabled('cpu'), file=sys.stderr)"
     look += "\n    out.register_hook(lambda _: print('backward', torch.is_autocast_enabled('cpu'), file=sys.stderr))"
@@ -242,6 +251,19 @@ def test_outputs_in_float32_if_a_loss_wants_them(switches: Switches) -> None:
     outside, _, _ = switches.run("autocast=bfloat16 float_outputs")
     by_hand, _, _ = switches.run(forward="\n    with torch.autocast('cpu', torch.bfloat16): out = net(x)\n    out = out.float()")
     assert switches.equal(outside, by_hand)
+
+
+def test_named_outputs_in_float32_keep_their_type(switches: Switches) -> None:
+    kinds = ("__import__('collections').namedtuple('Pair', 'of again')", "torch.nn.utils.rnn.PackedSequence")
+    for kind in kinds:
+        forward = (f"Kind = {kind}; wrapped = type('Wrapped', (nn.Module,), dict(__init__=lambda self: (nn.Module.__init__(self), "
+                   "setattr(self, 'net', net))[1], forward=lambda self, x: Kind(*[self.net(x)] * 2)))()\n"
+                   "    result = wrapped(x); out = result[0]\n"
+                   "    import sys; print(type(result) is Kind, out.dtype, file=sys.stderr)")
+        if "Packed" in kind:
+            forward = forward.replace("Kind(*[self.net(x)] * 2)", "Kind(self.net(x), torch.ones(8, dtype=torch.int64))")
+        _, _, said = switches.run("autocast=bfloat16 float_outputs", forward=forward)
+        assert said.splitlines() == ["True torch.float32"] * 4, said
 
 
 def test_checkpoints_change_no_bit(switches: Switches) -> None:

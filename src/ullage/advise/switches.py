@@ -217,7 +217,8 @@ def follow_autocast():
     @functools.wraps(exit_autocast)
     def left(self, *error):
         result = exit_autocast(self, *error)
-        casting.own[self.device] -= 1
+        # A block may end on another thread than it began on, which is then inside of none.
+        casting.own[self.device] = max(0, casting.own.get(self.device, 0) - 1)
         if casting.ends:
             casting.end()
         return result
@@ -359,6 +360,8 @@ def as_float(value):
         return value
     if type(value) in (list, tuple):
         return type(value)(as_float(one) for one in value)
+    if isinstance(value, tuple) and hasattr(value, "_make"):  # a named one
+        return value._make(as_float(one) for one in value)
     return value
 
 
