@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -133,6 +134,64 @@ TEST(Adviser, ASlowOptionLeavesTimeForAQuickOne) {
   ASSERT_NE(quick, nullptr);
   EXPECT_EQ(quick->basis, Basis::Tried) << quick->note;
   EXPECT_TRUE(quick->fits.value_or(false));
+}
+
+// The options' values in the order in which they were tried, as "16 32 bf16". A number takes a MiB for each of its
+// units, of which 100 are there. The program as it is takes longer than half of what is then left.
+std::string order_tried(const std::vector<Choice>& choices) {
+  AdviseQuestion asked = question(100_MiB, 0.5);
+  asked.target = {"dcgan"};
+  std::string order;
+  advice_on(asked, [&](const TryOrder& one) {
+    Tried tried;
+    tried.prediction.emplace(), tried.choices = choices;
+    std::uint64_t takes = 200;
+    if (one.trial == nullptr) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    } else {
+      const std::string& value = one.trial->options.front().value;
+      order += (order.empty() ? "" : " ") + value;
+      if (value.find_first_not_of("0123456789") == std::string::npos) takes = std::stoull(value);
+    }
+    tried.peak = 1_MiB * takes;
+    tried.end = tried.peak <= asked.memory ? Tried::End::Fits : Tried::End::RanOut;
+    return tried;
+  });
+  return order;
+}
+
+TEST(Adviser, NumbersAreSearchedFromTheSmallestAndBeforeWords) {
+  const Choice words{"precision", 2, {1, 2}, {"bf16", "fp32"}};
+  const Choice sizes{"image-size", 200, {16, 32, 64, 128, 200}};
+  EXPECT_EQ(order_tried({sizes, words, {"micro-batch", 200, {1, 200}}}), "16 32 64 128 bf16 1");
+  EXPECT_EQ(order_tried({{"max-channels", 200, {120, 200}}}), "120") << "all others take more";
+}
+
+// The program as it is takes all the time, but its options are known early. The second option is slow.
+TEST(Adviser, OptionsAreTriedWhereThePlainProgramTakesTooLong) {
+  AdviseQuestion asked = question(100_MiB, 0.5);
+  asked.target = {"dcgan"};
+  std::string order;
+  const Advice advice = advice_on(asked, [&](const TryOrder& one) {
+    Tried tried;
+    tried.end = Tried::End::TimeOver;
+    if (one.trial == nullptr) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      tried.choices = {{"image-size", 64, {16, 64}}, {"max-channels", 512, {32, 512}}, {"tile", 9, {1, 9}}};
+      one.choices_known(tried.choices);
+      order += "plain ";
+    } else if (one.trial->options.front().name == "image-size") {
+      tried.peak = 50_MiB, tried.end = Tried::End::Fits, tried.prediction.emplace();
+    }
+    if (one.trial != nullptr) order += one.trial->options.front().name + " ";
+    if (tried.end == Tried::End::TimeOver) std::this_thread::sleep_until(one.deadline);
+    return tried;
+  });
+  EXPECT_EQ(order, "image-size max-channels plain ");
+  ASSERT_FALSE(advice.rows.empty());
+  EXPECT_EQ(advice.rows.front().name, "--image-size 16: fits; others were not tried");
+  EXPECT_EQ(advice.rows.front().peak, 50_MiB);
+  EXPECT_FALSE(advice.plain.peak);
 }
 
 TEST(Adviser, ARunThatTimeEndedIsNotTried) {

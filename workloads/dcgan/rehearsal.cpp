@@ -101,11 +101,11 @@ Choice channels_choice(const Options& options) {
 }
 
 std::vector<Choice> choices(const Options& options) {
-  return {program::precision_choice(options.precision),
-          micro_batch_choice(options),
-          blocks_choice(options),
+  return {{"image-size", options.image_size, image_sizes()},
           channels_choice(options),
-          {"image-size", options.image_size, image_sizes()}};
+          blocks_choice(options),
+          program::precision_choice(options.precision),
+          micro_batch_choice(options)};
 }
 
 void note_changes(const Options& options) {

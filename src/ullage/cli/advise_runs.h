@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ struct TryOrder {
   bool plainly = false;                  // on the CPU: without Ullage's runtime
   bool lean_malloc = false;              // with advise::kLeanMalloc in the environment
   bool timed = false;                    // on a card: only say how long a step would take; take no peak from such a run
+  // Of a shipped program: called with its options as soon as they are known, if its prediction takes longer than its
+  // first recording. Other runs may be made meanwhile.
+  std::function<void(const std::vector<Choice>&)> choices_known;
   std::chrono::steady_clock::time_point deadline;  // the program is killed then
 };
 

@@ -81,7 +81,10 @@ class Adviser final {
   std::optional<Tried> run_plain() {
     TryOrder as_it_is = runner_.order();
     as_it_is.history = true, as_it_is.refuses = !on_card();
+    const Clock::time_point began = Clock::now();
+    as_it_is.choices_known = [&](const std::vector<Choice>& choices) { options_.begin(choices, Clock::now() - began); };
     Tried tried = runner_.run(as_it_is, "the program as it is");
+    plain_took_ = Clock::now() - began - options_.took();
     if (runner_.is_interrupted()) return tried;
     Row& plain = advice_.plain;
     plain.name = "as it is";
@@ -226,20 +229,16 @@ class Adviser final {
       keep(trials_[i], std::move(outcomes[i]));
     }
     if (size) advice_.rows.push_back(std::move(*size));
+    try_options();
+  }
+
+  void try_options() {
     if (plain_.choices.empty()) return;
-    for (Row& row : sizes_by_law(*plain_.prediction, plain_.choices)) advice_.rows.push_back(std::move(row));
-    const SizeTried now{plain_.end == Tried::End::Fits, plain_.peak};
-    std::vector<ChoiceTrials> options;
-    // A slow option could take all the time that quick ones would do with. So the first trials share half of it.
-    const Clock::time_point half = runner_.halfway();
-    for (std::size_t left = plain_.choices.size(); const Choice& choice : plain_.choices) {
-      const auto share = std::max(half - Clock::now(), Clock::duration{}) / left--;
-      options.emplace_back(choice, now, question_.memory, runner_).begin(Clock::now() + share);
+    if (plain_.prediction) {
+      for (Row& row : sizes_by_law(*plain_.prediction, plain_.choices)) advice_.rows.push_back(std::move(row));
     }
-    std::ranges::stable_sort(options, {}, &ChoiceTrials::took);  // the quick ones first, because time may run out
-    for (ChoiceTrials& option : options) {
-      for (auto& [trial, outcome] : option.finish()) keep(trial, std::move(outcome));
-    }
+    const ValueTried now{plain_.end == Tried::End::Fits, advice_.plain.peak};
+    for (auto& [trial, outcome] : options_.finish(plain_.choices, now, plain_took_)) keep(trial, std::move(outcome));
   }
 
   void keep(const Trial& trial, TrialOutcome outcome) {
@@ -478,6 +477,8 @@ class Adviser final {
   std::ostream& err_;
   Advice advice_;
   Tried plain_;
+  Clock::duration plain_took_{};  // how long the first run of the program as it is took
+  OptionTrials options_{question_.memory, runner_};
   advise::Facts facts_;
   std::vector<Trial> trials_;
   std::vector<Trial> tried_;  // trials that ran to the end of their steps

@@ -6,7 +6,6 @@
 
 #include "ullage/advise/advice.h"
 #include "ullage/base/knob.h"
-#include "ullage/cli/size_search.h"
 #include "ullage/cli/trial_runner.h"
 #include "ullage/cli/value_search.h"
 #include "ullage/predict/prediction.h"
@@ -25,16 +24,27 @@ namespace ullage::cli {
 // knob that is one of `choices` too is left out, because its values are tried.
 std::vector<advise::Row> sizes_by_law(const predict::Prediction& prediction, const std::vector<Choice>& choices);
 
-// The trials of one option. `choice` and `runner` must outlive it. `now` is the program as it is.
+// The trials of one option. `runner` must outlive it.
+//
+// A number is searched from the smallest value up if the program does not fit as it is: a small program is run in a
+// fraction of the time. If the smallest value takes more than the present one, or fails, the search begins at the
+// present one.
 class ChoiceTrials final {
  public:
-  ChoiceTrials(const Choice& choice, const SizeTried& now, Bytes memory, TrialRunner& runner);
+  ChoiceTrials(Choice choice, Bytes memory, TrialRunner& runner);
+  // States what the program takes as it is. Until then it counts as one that does not fit.
+  void know(const ValueTried& now) { now_ = now; }
 
+  // Is the first trial one of the smallest value?
+  bool begins_at_least() const;
   // Tries one value, so that every option has one trial before any has two: of words the first other one, of numbers
   // the one with which the search begins. A trial that goes on beyond `until` is ended; finish() repeats it.
   void begin(std::chrono::steady_clock::time_point until);
-  // How long that trial ran, by the clock. That depends on the option: a picture of half the side takes a quarter.
-  Seconds took() const { return took_; }
+  // Was the trial ended?
+  bool is_late() const;
+  // How long that trial ran, by the clock; nothing if begin() was not called. That depends on the option: a picture of
+  // half the side takes a quarter.
+  std::optional<Seconds> took() const { return took_; }
 
   // Tries the others. If the values are words, tries them all and returns all outcomes. If they are numbers, searches
   // the largest that fits (value_search.h; if bytes fall with the value, the smallest) and returns its outcome. If no
@@ -46,14 +56,43 @@ class ChoiceTrials final {
   // Returns the outcome of a value. Runs it unless it ran before and was not ended at `until`.
   ValueTried at(std::int64_t value, std::chrono::steady_clock::time_point until);
   ValueTried at(std::int64_t value) { return at(value, runner_->deadline()); }
-  std::optional<ValueFound> search(const std::function<ValueTried(std::int64_t)>& run) const;
+  std::optional<std::int64_t> first_value() const;
+  std::optional<ValueFound> search();
 
-  const Choice* choice_;
-  SizeTried now_;
+  Choice choice_;
+  ValueTried now_;  // the program as it is
   Bytes memory_;
   TrialRunner* runner_;
   std::map<std::int64_t, TrialOutcome> outcomes_;
-  Seconds took_;
+  std::optional<Seconds> took_;
+};
+
+// The trials of all options of a shipped program. `runner` must outlive it. A program names those first whose trials
+// are quick (runtime::RehearsalOffer::choices). So a trial counts as quick if it is of a smallest number, and so are
+// those before it. Any other is expected to take as long as the program as it is.
+class OptionTrials final {
+ public:
+  OptionTrials(Bytes memory, TrialRunner& runner) : memory_(memory), runner_(&runner) {}
+
+  // Makes the quick trials while the prediction of the program as it is has its longer part before it. `so_far` is how
+  // long that prediction took. A trial may take as long. One that does not end by then is the last.
+  void begin(const std::vector<Choice>& choices, std::chrono::steady_clock::duration so_far);
+  // How long begin() took.
+  std::chrono::steady_clock::duration took() const { return took_; }
+
+  // Tries the rest and returns the outcomes. `now` is the program as it is, whose prediction took `plain_took`. Each
+  // option has one trial before any has two, for which it may take half of the time that is left. If that is less than
+  // is expected, it comes last. Then the options whose first trial took least are finished first. Call it once.
+  std::vector<std::pair<advise::Trial, TrialOutcome>> finish(const std::vector<Choice>& choices, const ValueTried& now,
+                                                             std::chrono::steady_clock::duration plain_took);
+
+ private:
+  void make(const std::vector<Choice>& choices);
+
+  Bytes memory_;
+  TrialRunner* runner_;
+  std::vector<ChoiceTrials> options_;
+  std::chrono::steady_clock::duration took_{};
 };
 
 }  // namespace ullage::cli

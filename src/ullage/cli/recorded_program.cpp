@@ -125,11 +125,20 @@ RecordedRehearsal::RecordedRehearsal(TakeRunner runner, std::vector<std::string>
                                      std::optional<std::chrono::steady_clock::time_point> deadline)
     : runner_(std::move(runner)), words_(std::move(words)), deadline_(deadline) {}
 
-Recorded RecordedRehearsal::first() { return rehearse("auto"); }
+Recorded RecordedRehearsal::first() {
+  Recorded recorded = rehearse("auto");
+  if (const auto* file = std::get_if<trace::TraceFile>(&recorded)) choices_ = file->choices;
+  return recorded;
+}
 
-Recorded RecordedRehearsal::at_sizes(const predict::Grid& grid) { return rehearse(as_text(grid)); }
+Recorded RecordedRehearsal::at_sizes(const predict::Grid& grid) { return rehearse_more(grid); }
 
-Recorded RecordedRehearsal::at_target(const std::vector<Knob>& target) { return rehearse(as_text(grid_at(target))); }
+Recorded RecordedRehearsal::at_target(const std::vector<Knob>& target) { return rehearse_more(grid_at(target)); }
+
+Recorded RecordedRehearsal::rehearse_more(const predict::Grid& grid) {
+  if (const auto before = std::exchange(before_, nullptr)) before(choices_);
+  return rehearse(as_text(grid));
+}
 
 std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& option, const std::string& value) const {
   return std::make_unique<RecordedRehearsal>(runner_.without_spill(), with_option(words_, option, value), deadline_);

@@ -10,10 +10,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -74,13 +76,19 @@ class RecordedRehearsal final : public RecordedProgram {
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
   std::unique_ptr<RecordedProgram> with(const std::string& option, const std::string& value) const override;
+  // Calls `before` with the choices that the first recording shows, if and before other sizes are recorded, which takes
+  // longer. Call it before first().
+  void call_before_other_sizes(std::function<void(const std::vector<Choice>&)> before) { before_ = std::move(before); }
 
  private:
   Recorded rehearse(const std::string& sizes);
+  Recorded rehearse_more(const predict::Grid& grid);
 
   TakeRunner runner_;
   std::vector<std::string> words_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
+  std::function<void(const std::vector<Choice>&)> before_;
+  std::vector<Choice> choices_;  // of the first recording
 };
 
 }  // namespace ullage::cli

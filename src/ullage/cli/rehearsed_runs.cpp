@@ -37,9 +37,19 @@ class RehearsedRuns final : public AdviseRuns {
     predict::Question question;
     // Only the program without a remedy is asked for its largest sizes.
     if (order.trial == nullptr) question.memory = memory_;
+    if (order.choices_known) {
+      program.call_before_other_sizes([&](const std::vector<Choice>& choices) {
+        tried.choices = choices;
+        order.choices_known(choices);
+      });
+    }
     std::ostringstream unheard;  // notes say how the figure was found; advise does not print them
     auto made = make_prediction(program, question, progress_, unheard);
-    if (auto* failure = std::get_if<Failure>(&made)) return tried_of(std::move(*failure));
+    if (auto* failure = std::get_if<Failure>(&made)) {
+      Tried ended = tried_of(std::move(*failure));
+      ended.choices = std::move(tried.choices);
+      return ended;
+    }
     auto& done = std::get<Made>(made);
     tried.choices = done.takes.choices;
     see(done.takes.changes);

@@ -82,7 +82,7 @@ struct RehearsalOffer {
   // At least three small values for each knob, ascending, used unless the person chose others. If the asked value of a
   // knob lies below them, only that value is tried, and the other knobs get one more value each.
   std::vector<std::vector<std::int64_t>> usual;
-  std::vector<Choice> choices;
+  std::vector<Choice> choices;        // those whose trials are quick come first
   std::vector<std::string> left_out;  // phases that a rehearsal skips ("checkpoint")
   std::vector<std::string> sides{};   // knobs that are sides of one picture: the prediction names the largest square
 };
