@@ -31,9 +31,6 @@ struct Inside final {
 // counts as a lost step, because a plan whose first ops fit no step is left there each time.
 constexpr plan::OpIndex kFalseStart{8};
 
-// The key of the newest op of this thread that read a storage of the pool that is not small.
-thread_local std::uint64_t last_key = 0;
-
 // The storages of the pool among the arguments of a call, each once and in their order, and the call's key.
 struct Met {
   std::vector<StorageUse> inputs;
@@ -129,7 +126,8 @@ void PlanFollower::begin(OpCall& call) {
 }
 
 void PlanFollower::meet(OpCall& call) {
-  if (place_ != kNowhere && thread_of_work(true) != thread_) return;
+  const std::uint32_t thread = thread_of_work(true);
+  if (place_ != kNowhere && thread != thread_) return;
   Met met = meet_inputs(call, pool_);
   if (!handed_back_ || place_ != kNowhere) note_writes_outside(call);
   in_stray_ = false;
@@ -143,7 +141,7 @@ void PlanFollower::meet(OpCall& call) {
   }
   if (place_ == kNowhere) try_to_begin(met.key, met.inputs, leaves);
   if (!are_small(met.inputs)) {
-    last_key = met.key;
+    last_keys_[thread] = met.key;
     at_border_ = false;
   }
   if (place_ != kNowhere && !prepare()) leave();
@@ -266,7 +264,7 @@ bool PlanFollower::try_to_begin(std::uint64_t key, std::span<const StorageUse> i
 bool PlanFollower::begins_step(std::uint64_t key, bool leaves) {
   const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
   if (program == nullptr || program->op({}).key != key) return false;
-  return leaves || at_border_ || program->last_key() == last_key;
+  return leaves || at_border_ || program->last_key() == last_keys_[thread_of_work(true)];
 }
 
 void PlanFollower::start_step(bool follows_one) {

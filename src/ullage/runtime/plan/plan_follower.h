@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 
 namespace ullage::runtime {
 
@@ -96,8 +97,10 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   mutable std::recursive_mutex lock_;
   std::shared_ptr<const PlanProgram> next_;  // to be adopted
   std::shared_ptr<const PlanProgram> program_;
-  std::uint32_t thread_ = 0;           // whose ops are followed (thread_of_work())
-  plan::OpIndex place_ = kNowhere;     // the op that comes next
+  std::uint32_t thread_ = 0;        // whose ops are followed (thread_of_work())
+  plan::OpIndex place_ = kNowhere;  // the op that comes next
+  // By thread_of_work(): the key of the newest op that read a storage of the pool that is not small.
+  std::unordered_map<std::uint32_t, std::uint64_t> last_keys_;
   bool at_border_ = false;             // mark_step() was called, and no op on what can move has begun since
   bool handed_back_ = true;            // nothing is left on tape that the program may need
   std::uint64_t steps_at_border_ = 0;  // counts_.steps at the last border: mark_step(), note_step_end()
