@@ -118,6 +118,41 @@ TEST(PlanProgram, LeavesOutOpsOnSmallTensorsThatItNeedsNot) {
   EXPECT_FALSE(again.is_loose(ValueIndex{1}));
 }
 
+// A run goes by keys and by which storages ops read. Of two such ops on weights, it would take the first for the
+// second.
+TEST(PlanProgram, KeepsSmallOpsThatARunWouldTakeForTheNext) {
+  plan::Sites sites;
+  sites.values = 7;
+  const auto add = [&](std::uint64_t key, std::uint64_t read, std::uint64_t made) {
+    plan::Sites::Op& op = sites.ops.emplace_back();
+    op.key = key, op.reads = {ValueIndex{read}}, op.makes = {ValueIndex{made}}, op.small = key == 7;
+  };
+  add(7, 0, 1);  // of a weight: could be taken for the next
+  add(7, 2, 3);
+  add(8, 3, 4);  // runs again, so value 3 is needed
+  add(7, 5, 6);
+  plan::Plan plan;
+  plan.schedule.actions = {drop(2, 4), recompute(3, 2)};
+  const PlanProgram program(sites, plan);
+  ASSERT_EQ(program.end(), OpIndex{4});  // the last one stays because something happens there
+  sites.ops[OpIndex{0}].key = 9;         // has another key
+  EXPECT_EQ(PlanProgram(sites, plan).end(), OpIndex{3});
+}
+
+// A run knows where the value lies that an op of the plan makes, so other inputs tell the ops apart.
+TEST(PlanProgram, LeavesOutSmallOpsThatTheirInputsTellApart) {
+  plan::Sites sites = chain();
+  sites.ops[OpIndex{1}].small = sites.ops[OpIndex{2}].small = true;
+  sites.ops[OpIndex{1}].key = sites.ops[OpIndex{2}].key;
+  plan::Plan plan;
+  plan.schedule.actions = {drop(3, 3), recompute(3, 3)};  // value 2 is needed, whose maker reads a loose value
+  EXPECT_EQ(PlanProgram(sites, plan).end(), OpIndex{4});
+  sites.ops[OpIndex{2}].reads = {ValueIndex{0}};
+  EXPECT_EQ(PlanProgram(sites, plan).end(), OpIndex{4});  // both read the same
+  sites.ops[OpIndex{1}].reads = {ValueIndex{3}};
+  EXPECT_EQ(PlanProgram(sites, plan).end(), OpIndex{3});
+}
+
 TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
   plan::Sites sites = chain();
   sites.ops[OpIndex{3}].unread = {0};

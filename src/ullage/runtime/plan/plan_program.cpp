@@ -82,12 +82,13 @@ void PlanProgram::leave_idle_ops_out() {
            std::ranges::none_of(op.makes, is_needed);
   };
   if (std::ranges::all_of(sites_.ops.ids(), idle)) return;
+  const Table<plan::OpIndex, bool> stays = not_told_apart(idle);
   Table<plan::OpIndex, plan::Sites::Op> busy;
   Table<plan::OpIndex, bool> was_idle(sites_.ops.size());
   Table<plan::OpIndex, plan::OpIndex> before(sites_.ops.size());  // how many busy ops are before each op
   for (const plan::OpIndex i : sites_.ops.ids()) {
     before[i] = busy.next_id();
-    was_idle[i] = idle(i);
+    was_idle[i] = idle(i) && !stays[i];
     if (was_idle[i]) {
       for (const plan::ValueIndex value : sites_.ops[i].makes) loose_[value] = true;
     }
@@ -101,6 +102,34 @@ void PlanProgram::leave_idle_ops_out() {
     if (action.op != plan::kNone) action.op = before[action.op];
   }
   sites_.ops = std::move(busy);
+}
+
+// Marks the idle ops that a run would take for the next op that stays: they have its key, and its inputs do not tell
+// them apart. An input does so if an op that stays makes it, because a run knows where that one lies.
+Table<plan::OpIndex, bool> PlanProgram::not_told_apart(const std::function<bool(plan::OpIndex)>& idle) const {
+  Table<plan::ValueIndex, bool> known(sites_.values);
+  for (const plan::OpIndex i : sites_.ops.ids()) {
+    if (idle(i)) continue;
+    for (const plan::ValueIndex value : sites_.ops[i].makes) known[value] = true;
+  }
+  Table<plan::OpIndex, bool> marked(sites_.ops.size());
+  const plan::Sites::Op* next = nullptr;  // that stays
+  for (std::uint64_t n = sites_.ops.size(); n-- > 0;) {
+    const plan::OpIndex i{n};
+    const plan::Sites::Op& op = sites_.ops[i];
+    if (!idle(i)) {
+      next = &op;
+      continue;
+    }
+    if (next == nullptr || op.key != next->key || op.reads.size() != next->reads.size()) continue;
+    if (op.reads.empty() && op.makes.empty()) continue;
+    bool told_apart = false;
+    for (std::size_t k = 0; k < op.reads.size(); ++k) {
+      told_apart |= op.reads[k] != next->reads[k] && known[next->reads[k]];
+    }
+    marked[i] = !told_apart;
+  }
+  return marked;
 }
 
 void PlanProgram::find_last() {

@@ -7,11 +7,13 @@
 // Ops that neither read nor make a storage of the pool are left out, because programs call them in any number and
 // order. For example, a DataLoader unpacks batches as its workers deliver them. Ops on storages too small to move are
 // left out too, such as words of other lengths in each batch, or sums of losses. They stay in if the plan acts at them,
-// or recomputes an op that reads what they read or make.
+// or recomputes an op that reads what they read or make. They also stay in if a run could take them for the next op
+// that stays.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/file/plan_file.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,6 +61,7 @@ class PlanProgram final {
   std::span<const plan::Action> at(plan::OpIndex op, bool after) const;
   Table<plan::ValueIndex, bool> needed_again() const;
   void leave_idle_ops_out();
+  Table<plan::OpIndex, bool> not_told_apart(const std::function<bool(plan::OpIndex)>& idle) const;
   void find_last();
 
   plan::Sites sites_;
