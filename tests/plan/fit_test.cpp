@@ -37,6 +37,23 @@ struct Fake {
   }
 };
 
+TEST(HoldInPlace, TakesUnusedStoragesOfThatSize) {
+  Step step;
+  step.ops.resize(1);
+  for (const Bytes size : {8_MiB, 8_MiB, 8_MiB, 4_MiB}) {
+    StepStorage one;
+    one.bytes = size;
+    one.from_before = one.movable = true;
+    step.values.push_back({step.storages.push_back(one)});
+  }
+  step.ops[OpIndex{0}].reads = {ValueIndex{0}};
+  const std::vector<Bytes> sizes{8_MiB, 2_MiB};
+  hold_in_place(step, sizes);
+  std::vector<bool> movable;
+  for (const StepStorage& one : step.storages) movable.push_back(one.movable);
+  EXPECT_EQ(movable, (std::vector<bool>{true, false, true, true}));
+}
+
 TEST(PlanPages, SetsAsideWhatAPlanNeedsOnTop) {
   Fake fake{[](int) { return 3_MiB; }};
   const Result<Fit> paged = fake.ask(400_MiB);

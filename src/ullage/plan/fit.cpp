@@ -99,6 +99,23 @@ Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optio
   return step;
 }
 
+void hold_in_place(Step& step, std::span<const Bytes> sizes) {
+  Table<StorageIndex, bool> used(step.storages.size());
+  const auto use = [&](ValueIndex value) { used[step.values[value].storage] = true; };
+  for (const StepOp& op : step.ops) {
+    std::ranges::for_each(op.reads, use);
+    std::ranges::for_each(op.makes, use);
+  }
+  for (const Bytes size : sizes) {
+    for (const StorageIndex s : step.storages.ids()) {
+      StepStorage& one = step.storages[s];
+      if (!one.movable || !one.from_before || used[s] || one.bytes != size) continue;
+      one.movable = false;
+      break;
+    }
+  }
+}
+
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify) {
   Fit made{{}, beside, {}};
   for (int tries = 0; tries < kPageTries; ++tries) {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ BesideTensors beside_recorded(const Step& step, Kernels kernels);
 // the take contradicts itself. `name` is the recording's, for messages.
 Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optional<std::size_t> which,
                           const std::string& name);
+
+// The pool evicts no blocks of these sizes, because libraries keep them and use them outside of ops. As many storages
+// of each size that the step does not use become immovable. Which ones does not matter: unused storages of one size are
+// alike to a plan.
+void hold_in_place(Step& step, std::span<const Bytes> sizes);
 
 struct FitQuestion {
   Bytes memory;                              // of the process; or a pool's limit, if `outside` and `margin` are zero

@@ -453,6 +453,15 @@ void PagerCore::keep_at_once(Bytes at_once) {
   at_once_lately_ = std::max(at_once_lately_, at_once);
 }
 
+std::vector<Bytes> PagerCore::kept_for_libraries() {
+  const Lock lock(lock_);
+  std::vector<Bytes> sizes;
+  for (const auto& [at, storage] : storages_) {
+    if (!storage.met) sizes.push_back(storage.size);
+  }
+  return sizes;
+}
+
 Bytes PagerCore::take_at_once() {
   const Lock lock(lock_);
   note_at_once({});

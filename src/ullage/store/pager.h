@@ -26,6 +26,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace ullage::store {
 
@@ -138,6 +139,10 @@ class Pager {
   // follow_from_now_on() makes it true.
   virtual bool under_pressure() const = 0;
   virtual void follow_from_now_on() = 0;
+
+  // Returns the sizes of the storages that no op has used or made yet. They are libraries' and are never evicted
+  // (Settings::libraries_take_blocks).
+  virtual std::vector<Bytes> kept_for_libraries() = 0;
 
   // Returns the most that had to be resident at once since the last call: storages of ops, requests, slabs.
   virtual Bytes take_at_once() = 0;

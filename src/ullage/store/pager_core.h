@@ -48,6 +48,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void end_capture() override;
   bool under_pressure() const override { return under_pressure_.load(std::memory_order_relaxed); }
   void follow_from_now_on() override { under_pressure_.store(true); }
+  std::vector<Bytes> kept_for_libraries() override;
   Bytes take_at_once() override;
   PagerCounts counts() const override;
   const Store& store() const override { return store_; }

@@ -203,11 +203,12 @@ void Planning::wait_at_exit() {
 }
 
 // Notes the room that the plan may use. At a border of steps little moves, so the limit is steady then. The bytes that
-// were wasted at the worst moment of the observed steps are assumed to be wasted again.
+// were wasted at the worst moment of the observed steps are assumed to be wasted again. What libraries keep stays.
 void Planning::note_room() {
   const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;
   wasted_ = saturating_sub(limit_, room);
+  kept_for_libraries_ = pager_.kept_for_libraries();
 }
 
 bool Planning::give_way() {
@@ -276,6 +277,7 @@ void Planning::adopt(const std::string& recording) {
   if (facts_ && !facts_->convolution_input_unread) {
     for (plan::StepOp& op : step->ops) op.unread.clear();
   }
+  plan::hold_in_place(*step, kept_for_libraries_);
   plan::FitQuestion question{.memory = limit_, .beside = {.rounding = wasted_}, .name = kObserved};
   question.ask.stop = &stopping_;
   question.ask.rates = rates_of(pager_.counts());

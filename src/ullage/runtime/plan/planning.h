@@ -95,6 +95,7 @@ class Planning final {
   std::shared_ptr<const PlanProgram> exact_;  // the plan of the exact step, if cast_choice may come back to it
   // The pool's limit when planning began, and the bytes of it that slabs and the ends of pages wasted at most.
   Bytes limit_, wasted_;
+  std::vector<Bytes> kept_for_libraries_;
   int gave_way_ = 0;                   // how often
   std::atomic<bool> stopping_{false};  // the planning thread is to end
   std::mutex lock_;
