@@ -302,6 +302,25 @@ TEST(Planner, MoreBytesNeverCostMore) {
   }
 }
 
+// If a plan exists for some bytes, it is also one for more bytes. A search that starts from recomputing alone misses
+// it: steps that read much state need the rest of the state moved out.
+TEST(Planner, FitsInMoreBytesToo) {
+  std::size_t planned = 0, missed = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
+    const Step step = test::random_step(seed, 120);
+    Ask ask = ask_for(Bytes{1}, {});
+    ask.effort = 20'000;
+    const Bytes floor = make_plan(step, ask).least;
+    for (std::uint64_t part = 1; part <= 8; ++part) {
+      ask.budget = floor + (step.peak - floor) * part / 9;
+      const Plan plan = make_plan(step, ask);
+      ++(plan.outcome == Plan::Outcome::Infeasible ? missed : planned);
+    }
+  }
+  EXPECT_EQ(missed, 0u);
+  EXPECT_GT(planned, seeds(200));
+}
+
 TEST(Planner, MoreLeversNeverCostMore) {
   std::size_t planned = 0;
   for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {

@@ -30,6 +30,11 @@ std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choi
 // what the dropped values are recomputed from.
 std::vector<Found> simple_choices(const Problem& problem, Timeline& timeline, std::int64_t target);
 
+// What a pager with foresight would do: spills every value between two uses that may be spilled, then keeps as many in
+// memory as fit within `target`, those that are used again soonest first (Belady's rule). Empty if nothing may be
+// spilled. Where the others find nothing that fits, this mostly does, because it can spill everything.
+std::vector<Found> foresight(const Problem& problem, Timeline& timeline, std::int64_t target);
+
 struct Annealing {
   std::int64_t budget = 0;   // bytes
   std::uint64_t effort = 0;  // how long to search, as Ask::effort

@@ -113,6 +113,8 @@ std::optional<Found> Solver::solve(Bytes budget, std::uint64_t effort,
                                    const std::function<bool(const Found&)>& better) {
   const auto target = static_cast<std::int64_t>(budget.count);
   find_starts(target);
+  std::vector<Found> foreseen = foresight(problem_, timeline_, target);
+  for (const Found& found : foreseen) least_ = std::min(least_, found.outcome.peak);
   std::optional<Found> best;  // the cheapest that fits
   std::optional<Found> last;  // the one with the least energy
   const auto less = [&](const Found& a, const Found& b) {
@@ -130,11 +132,11 @@ std::optional<Found> Solver::solve(Bytes budget, std::uint64_t effort,
     best = std::move(result.best);
     return !better || better(*best);
   };
-  for (const std::vector<Found>* starts : {&simple_, &greedy_, &policies_, &found_})
+  for (const std::vector<Found>* starts : {&simple_, &greedy_, &policies_, &foreseen, &found_})
     for (const Found& found : *starts)
       if (found.outcome.peak <= target && (!best || found.outcome.seconds < best->outcome.seconds)) best = found;
   bool on = !best || !better || better(*best);
-  for (const std::vector<Found>* starts : {&simple_, &greedy_, &found_})
+  for (const std::vector<Found>* starts : {&simple_, &greedy_, &foreseen, &found_})
     if (const Found* start = start_for(*starts, target); on && start != nullptr) on = look(Found(*start), kFirst);
   for (const Round& round : kRounds)
     if (on && last) on = look(best ? *best : *last, round);
