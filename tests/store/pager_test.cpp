@@ -146,6 +146,23 @@ TEST_F(PagerTest, SaysOnceWhatWasNeededAtOnce) {
   EXPECT_EQ(pager_->counts().at_once_peak, 6_MiB);
 }
 
+// With less room the op would run in slices. So the least budget counts the largest slice, not the whole.
+TEST_F(PagerTest, AnOpThatCouldRunInSlicesNeedsItsLargestAtOnce) {
+  open(32_MiB);
+  const Address first = make(3_MiB, 1), second = make(2_MiB, 2), third = make(1_MiB, 3);
+  pager_->take_at_once();
+  const std::vector<OpInput> inputs{{first, 3_MiB}, {second, 2_MiB, false, true}, {third, 1_MiB, false, true}};
+  ASSERT_FALSE(pager_->begin_op(1, inputs));
+  EXPECT_EQ(pager_->take_at_once(), 3_MiB);
+  ASSERT_FALSE(begin(2, {third}));
+  EXPECT_EQ(pager_->take_at_once(), 3_MiB) << "the inner op's input is counted once";
+  pager_->end_op();
+  pager_->end_op();
+  ASSERT_FALSE(begin(3, {second, third}));
+  EXPECT_EQ(pager_->take_at_once(), 3_MiB) << "an op that cannot be cut";
+  pager_->end_op();
+}
+
 TEST_F(PagerTest, WhatDidNotChangeIsNotWrittenAgain) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);

@@ -15,7 +15,7 @@ using Inputs = c10::SmallVector<store::OpInput, 8>;
 Inputs inputs_of(const OpCall& call) {
   Inputs inputs;
   for (const StorageUse& use : call.inputs) {
-    if (!use.unread) inputs.push_back({use.begin, use.size, use.written});
+    if (!use.unread) inputs.push_back({use.begin, use.size, use.written, use.sliceable});
   }
   return inputs;
 }

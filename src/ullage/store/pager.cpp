@@ -124,7 +124,7 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
   fruitless_tries_ = {};
   ThreadOps& ops = ops_here();
   const std::size_t first = ops.held.size();
-  ops.frames.push_back({signature, first});
+  ops.frames.push_back({.signature = signature, .first = first, .sliceable = {}});
   Bytes foreign{};
   Bytes away{};
   const Bytes diverged = diverged_;
@@ -136,6 +136,7 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
       diverge_outside(input);
       continue;
     }
+    if (input.sliceable && found->second.pins == 0) ops.frames.back().sliceable += found->second.span;
     pin(found->second);
     ++found->second.ops;
     meet(found->second);
@@ -147,6 +148,7 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
     if (found->second.where != Where::Resident) away += found->second.span;
   }
   counts_.foreign_peak = std::max(counts_.foreign_peak, foreign);
+  sliceable_ += ops.frames.back().sliceable;
   note_at_once({});
   if (diverged_ > diverged && captures_ == 0) give_way(lock);
   if (away == Bytes{}) return std::nullopt;
@@ -196,6 +198,7 @@ void PagerCore::close_frame(bool record) {
     storage->last_use = history_.add_use(storage->last_use);
     storage->used_at = self;
   }
+  sliceable_ -= frame.sliceable;
   ops.held.resize(frame.first);
   ops.frames.pop_back();
 }
@@ -443,7 +446,7 @@ void PagerCore::unpin(Pageable& storage) {
 
 // Returns how many bytes must be resident at this moment, `request` included, and notes the number.
 Bytes PagerCore::note_at_once(Bytes request) {
-  const Bytes at_once = pinned_ + store_.counts().slabs + request;
+  const Bytes at_once = saturating_sub(pinned_, sliceable_) + store_.counts().slabs + request;
   keep_at_once(at_once);
   return at_once;
 }

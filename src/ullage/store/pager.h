@@ -45,6 +45,7 @@ struct OpInput {
   Address storage;  // where its bytes begin, or any address in it
   Bytes size;
   bool written = false;
+  bool sliceable = false;  // with less room the op would run in slices that need not have this beside the others
 };
 
 class Pager {

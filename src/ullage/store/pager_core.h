@@ -84,6 +84,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   struct Frame {
     std::uint64_t signature = 0;
     std::size_t first = 0;  // index of its first storage in ThreadOps::held
+    Bytes sliceable;        // its part of PagerCore::sliceable_
   };
   // The ops in flight of one thread, innermost last.
   struct ThreadOps {
@@ -186,6 +187,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes largest_;  // largest span of any storage so far
   std::optional<SpillSlot> reserve_;
   Bytes pinned_;                // spans of storages with pins
+  Bytes sliceable_;             // of pinned_, what a smaller pool need not hold at once (OpInput::sliceable)
   std::string spill_failure_;   // why the last write out failed; empty: it did not
   std::size_t moves_ = 0;       // in flight
   std::size_t recomputes_ = 0;  // in flight

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
 
 namespace ullage::runtime {
@@ -156,6 +157,43 @@ TEST(ListOps, SlicesGiveTheBitsOfTheWholeForEveryOperator) {
   for (const auto& [why, times] : skipped) std::cout << "left out: " << why << "\n";
   std::cout << compared << " operators compared\n";
   EXPECT_GT(compared, 150);
+}
+
+// Notes for each list op that runs as a whole how many of its inputs the largest slice would not use.
+class AllFits final : public OpListener {
+ public:
+  void begin(OpCall& call) override {
+    inputs = call.inputs.size(), sliceable = 0;
+    for (const StorageUse& use : call.inputs) {
+      if (use.sliceable) ++sliceable;
+      if (!use.sliceable) kept.push_back(use.begin);
+    }
+  }
+  void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override {}
+  std::size_t inputs = 0, sliceable = 0;
+  std::vector<Address> kept;
+};
+
+TEST(ListOps, AWholeOpSaysWhatItsLargestSliceWouldUse) {
+  AllFits listener;
+  Result<std::unique_ptr<Interceptor>> guard = Interceptor::install({&listener});
+  if (!guard) GTEST_SKIP() << guard.error().text();
+  std::vector<torch::Tensor> a = tensors(0), b = tensors(1);
+  const auto begin = [](const torch::Tensor& t) { return Address{reinterpret_cast<std::uint64_t>(t.data_ptr())}; };
+  const torch::Tensor one = torch::full({}, 2.0f);
+  (*guard)->enable();
+  torch::_foreach_add_(a, b);
+  EXPECT_EQ(listener.inputs, 2 * kTensors);
+  EXPECT_EQ(listener.sliceable, 2 * (kTensors - 1));
+  EXPECT_EQ(std::set<Address>(listener.kept.begin(), listener.kept.end()),
+            (std::set<Address>{begin(a.back()), begin(b.back())}))
+      << "the last ones are the largest";
+  torch::_foreach_mul_(a, one);
+  EXPECT_EQ(listener.inputs, kTensors + 1);
+  EXPECT_EQ(listener.sliceable, kTensors - 1) << "each slice uses the tensor beside the list";
+  a[0].add_(b[0]);
+  EXPECT_EQ(listener.sliceable, 0u);
+  (*guard)->disable();
 }
 
 class ListOpsTest : public ::testing::Test {

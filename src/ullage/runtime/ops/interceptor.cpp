@@ -107,12 +107,15 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
   call.arguments = last(*stack, info.arguments);
   call.sliced = slicing > 0;
   gather(info, call.arguments, call);
-  if (info.list_op && !fit(*told, call)) {
+  if (info.list_op) {
     if (const std::size_t length = list_length(*info.list_op, op, *stack); length > 1) {
-      call.inputs.clear();  // the slices hold the storages that they use
-      const Slicing here;
-      run_in_halves(*info.list_op, op, *stack, length);
-      return;
+      if (!fit(*told, call)) {
+        call.inputs.clear();  // the slices hold the storages that they use
+        const Slicing here;
+        run_in_halves(*info.list_op, op, *stack, length);
+        return;
+      }
+      mark_sliceable(*info.list_op, call, length);
     }
   }
   // No interception of ops that listeners run, or that the kernel runs.

@@ -2,13 +2,16 @@
 #include "ullage/runtime/ops/list_ops.h"
 
 #include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/ops/op_info.h"
 
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -107,6 +110,33 @@ std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, co
     if (scalars.dim() != 1 || scalars.size(0) != static_cast<std::int64_t>(length)) return 0;
   }
   return length;
+}
+
+void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length) {
+  std::set<Address> listed;
+  std::vector<Address> largest, slice;
+  Bytes most;
+  for (std::size_t i = 0; i < length; ++i) {
+    slice.clear();
+    Bytes bytes;
+    for (const std::size_t at : list_op.lists) {
+      const auto& list = call.arguments[at].toListRef();
+      if (list.empty() || !list[i].isTensor() || !list[i].toTensor().defined()) continue;
+      const std::optional<StorageUse> use = storage_use(*list[i].toTensor().unsafeGetTensorImpl());
+      if (!use) continue;
+      listed.insert(use->begin);
+      if (std::find(slice.begin(), slice.end(), use->begin) != slice.end()) continue;
+      slice.push_back(use->begin);
+      bytes += use->size;
+    }
+    if (bytes <= most) continue;
+    most = bytes;
+    largest = slice;
+  }
+  for (StorageUse& use : call.inputs) {
+    const bool in_largest = std::find(largest.begin(), largest.end(), use.begin) != largest.end();
+    use.sliceable = !in_largest && listed.contains(use.begin);
+  }
 }
 
 void run_in_halves(const ListOp& list_op, const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t length) {

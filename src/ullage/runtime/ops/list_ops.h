@@ -5,6 +5,7 @@
 // memory at once, and not, for example, every parameter with both its moments. Only ops that compute each element on
 // its own are cut, so the result is the same bit by bit.
 
+#include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -29,6 +30,10 @@ struct ListOp {
 // Length of the lists in the call whose arguments are the last on the stack. Zero or one: it cannot be cut. Also zero
 // if the lists differ in length: the op itself then reports the error.
 std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+
+// Marks the inputs of a list op that runs as a whole and could be cut: all those that its largest slice of one element
+// would not use get `sliceable`. `length`: of the lists, from list_length(). Call it before the kernel runs.
+void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length);
 
 // Runs both halves through the dispatcher, so that the interceptor sees each half, and cuts it again if it does not
 // fit. Replaces the arguments on the stack by the outputs. If it throws, the slices before have taken effect.

@@ -28,6 +28,7 @@ struct StorageUse {
   bool written = false;  // the schema says that the op writes it (a few ops write more than they say)
   bool unread = false;   // the plan says that the op does not look at its bytes: they need not be there
   c10::intrusive_ptr<c10::StorageImpl> storage;  // keeps the storage alive, so that its address is not reused meanwhile
+  bool sliceable = false;  // a smaller pool would run the op in slices, and the largest of them would not use this
 };
 
 // Lives from begin() to end(), on the thread that runs the op.

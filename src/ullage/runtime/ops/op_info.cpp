@@ -129,8 +129,10 @@ c10::StorageImpl* followed_storage(const c10::TensorImpl& tensor) {
 StorageUse use_of(c10::StorageImpl* storage, bool written) {
   const auto begin = reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get());
   const std::int64_t size = storage->sym_nbytes().maybe_as_int().value_or(0);
-  return {Address{begin}, Bytes{static_cast<std::uint64_t>(size)}, written, false,
-          c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage)};
+  return {.begin = Address{begin},
+          .size = Bytes{static_cast<std::uint64_t>(size)},
+          .written = written,
+          .storage = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage)};
 }
 
 void add_tensor(const at::TensorBase& tensor, bool written, OpCall& call) {
