@@ -284,6 +284,29 @@ print(sum(b.sum().item() for b in torch.utils.data.DataLoader(Data(), batch_size
     assert end.report["tree_peak_bytes"] > 256 * MIB, end
 
 
+def test_a_garbage_collection_copies_the_heap_within_the_budget(runs: Runs) -> None:
+    """A full collection writes to every object, so each page that a forked child still has is copied at once."""
+    end = runs.under(900 * MIB, sys.executable, "-c", """
+import gc, os, time, torch
+objects = [[i] for i in range(1_000_000)]
+gc.collect()
+torch.ones(1)
+child = os.fork()
+if child == 0:
+    time.sleep(600)
+held = [torch.full((4 << 20,), float(i)) for i in range(48)]
+time.sleep(1)
+gc.collect()
+time.sleep(1)
+print(all((x == i).all().item() for i, x in enumerate(held)), len(objects))
+os.kill(child, 9)
+os.waitpid(child, 0)""")
+    assert (end.code, end.out) == (0, "True 1000000\n"), end
+    kept(end)
+    assert end.report["spilled_bytes"] > 0, end
+    assert end.report["least_budget_bytes"] < 700 * MIB, end
+
+
 def test_the_parent_gives_way_to_its_children(runs: Runs) -> None:
     end = runs.under(900 * MIB, sys.executable, "-c", """
 import subprocess, sys, time, torch

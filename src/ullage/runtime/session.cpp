@@ -17,10 +17,12 @@
 #include "ullage/runtime/record/recorder.h"
 #include "ullage/runtime/session_figures.h"
 #include "ullage/store/pager.h"
+#include "ullage/store/process_memory.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -32,6 +34,9 @@
 
 namespace ullage::runtime {
 namespace {
+
+// For how many milliseconds a garbage collection waits for room at most.
+constexpr int kMostWaits = 200;
 
 class Running;
 Running* running = nullptr;
@@ -105,6 +110,7 @@ class Running final : public Session, public PoolListener {
       set_thread_begins(&Interceptor::arm_this_thread);
     }
     set_interpreter_ends([this] { make_way_for_the_end(); });
+    if (device_->is_kept_by_forks()) set_collects([this](bool begins) { note_collection(begins); });
     device_->install(*pool_);
     watch_->look(true);
     watch_->start();
@@ -258,7 +264,8 @@ class Running final : public Session, public PoolListener {
   }
 
   // Called before a request is refused. Gives up the first of these that exists: unused granted bytes, the charge for
-  // the process's end, the bytes that planning holds, the unused part of the reserve. False: there was nothing.
+  // the process's end, the one for copies of the heap, the bytes that planning holds, the unused part of the reserve.
+  // False: there was nothing.
   bool somebody_gives_way() {
     const Bytes unused = settings_.take_back ? settings_.take_back() : Bytes{};
     if (unused > Bytes{}) {
@@ -269,6 +276,10 @@ class Running final : public Session, public PoolListener {
     }
     if (charged_for_the_end_.exchange(false)) {
       budget_.discharge(store::Budget::kAtExit);
+      return true;
+    }
+    if (const Bytes charged{charged_for_copies_.exchange(0)}; charged > Bytes{}) {
+      budget_.discharge(charged);
       return true;
     }
     if (paging_ && paging_->planning_gives_way()) return true;
@@ -342,6 +353,31 @@ class Running final : public Session, public PoolListener {
     figures_->leave_to_parent(settings_.slot_of_child ? settings_.slot_of_child() : nullptr);
   }
 
+  // A garbage collection is about to copy the pages of Python's heap that the process has shared since a fork, or has
+  // copied them. What the process holds stays the same, so only the launcher's next count would show the copies. They
+  // are announced before. The watch's thread makes room: this one may hold a lock that making room takes.
+  void note_collection(bool begins) {
+    if (settings_.tree == nullptr || ending_) return;
+    const Bytes shared = store::shared_pages_of(::getpid()).written;
+    if (!begins) {
+      if (announced_copies_ == Bytes{}) return;
+      const Bytes announced = std::exchange(announced_copies_, {});
+      budget_.discharge(Bytes{charged_for_copies_.exchange(0)});
+      budget_.leave_out_of_least(false);
+      settings_.tree->end_lease(announced, {});
+      settings_.tree->diverged(std::min(announced, saturating_sub(shared_before_, shared)));
+      return;
+    }
+    shared_before_ = shared;
+    announced_copies_ = saturating_sub(shared, pager_->shared_by_forks());
+    if (announced_copies_ == Bytes{}) return;
+    settings_.tree->lease(announced_copies_);
+    budget_.leave_out_of_least(true);  // somebody_gives_way() gives this charge up before a refusal
+    budget_.charge(announced_copies_);
+    charged_for_copies_.store(announced_copies_.count);
+    for (int i = 0; i < kMostWaits && !in_child_ && pager_->missing() > Bytes{}; ++i) ::usleep(1000);
+  }
+
   // Charges for code that an interpreter and its libraries run only as they end. It is read in faster than the watch
   // looks.
   void make_way_for_the_end() {
@@ -391,6 +427,9 @@ class Running final : public Session, public PoolListener {
   bool steps_are_reported_ = false;
   bool ending_ = false;
   std::atomic<bool> charged_for_the_end_{false};
+  // Of the garbage collection in progress. The charge may be given up before the collection ends.
+  Bytes shared_before_, announced_copies_;
+  std::atomic<std::uint64_t> charged_for_copies_{0};
   std::atomic<std::uint64_t> refused_at_once_{0};  // Shortage::at_once of the last refused request
   bool in_child_ = false;                          // made by fork
   bool has_nothing_ = false;                       // a child made by fork, without the parent's device (a card)

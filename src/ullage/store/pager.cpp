@@ -368,7 +368,10 @@ void PagerCore::before_fork() {
   changed_.wait(lock, [this] { return moves_ == 0 && recomputes_ == 0; });
   if (!evicts) spilled_for_forks_ += counts_.spilled - spilled;
   store_.drop_idle();
-  for (auto& [at, storage] : storages_) storage.shared = storage.shared || storage.where == Where::Resident;
+  for (auto& [at, storage] : storages_) {
+    if (storage.where != Where::Resident || std::exchange(storage.shared, true)) continue;
+    shared_by_forks_ += storage.span.count;
+  }
   forked_ = true;
   written_since_fork_.clear();
   if (spill_ != nullptr) spill_->before_fork();
@@ -420,8 +423,9 @@ void PagerCore::await_written(Lock& lock, Address at) {
 
 // Call this before the pages of a storage are written to or given up: they are then no longer shared with a fork.
 void PagerCore::diverge(Pageable& storage) {
-  if (storage.shared) diverge(storage.span);
-  storage.shared = false;
+  if (!std::exchange(storage.shared, false)) return;
+  shared_by_forks_ -= storage.span.count;
+  diverge(storage.span);
 }
 
 void PagerCore::diverge(Bytes bytes) {

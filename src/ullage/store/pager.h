@@ -161,6 +161,8 @@ class Pager {
   virtual void before_fork() = 0;
   virtual void after_fork_in_parent() = 0;
   virtual void after_fork_in_child() = 0;
+  // The resident bytes that this process has had since before a fork and has not written since. Takes no lock.
+  virtual Bytes shared_by_forks() const = 0;
 };
 
 }  // namespace ullage::store

@@ -79,11 +79,11 @@ ResidentPages resident_pages_of(std::int32_t pid) { return resident_in(of_proces
 SharedPages shared_pages_of(std::int32_t pid) {
   char text[2048];
   if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text))
-    return {resident_of(pid), file_pages_of(pid), {}, resident_of(pid)};
+    return {resident_of(pid), file_pages_of(pid), {}, resident_of(pid), {}};
   const std::optional<Bytes> all = kilobytes_in(text, "\nPss:"), files = kilobytes_in(text, "\nPss_File:");
   const auto part = [&text](const char* name) { return kilobytes_in(text, name).value_or(Bytes{}); };
   return {all ? *all : resident_of(pid), files ? *files : file_pages_of(pid), part("\nPrivate_Clean:"),
-          part("\nShared_Clean:") + part("\nShared_Dirty:")};
+          part("\nShared_Clean:") + part("\nShared_Dirty:"), part("\nShared_Dirty:")};
 }
 
 Bytes proportional_of(std::int32_t pid) { return shared_pages_of(pid).proportional; }

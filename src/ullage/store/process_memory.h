@@ -35,6 +35,7 @@ struct SharedPages {
   Bytes files_proportional;  // the part of it that is backed by files: code and data of libraries, mapped files
   Bytes clean_alone;         // pages that only this process has and has not written; nearly all are backed by files
   Bytes with_others;         // pages that other processes have too, whole
+  Bytes written;             // of with_others, those that were written: after a fork, the heap that both have
 };
 SharedPages shared_pages_of(std::int32_t pid);
 // SharedPages::proportional. The figures of a tree add up.

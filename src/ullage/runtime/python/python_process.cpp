@@ -227,10 +227,23 @@ def _ullage_prepare():
         except Exception as error:
             warnings.warn(f'ullage: could not prepare this torch, some ops may be slow or refused: {error!r}')
 
+    # A full collection writes to every object, so each page of the heap that was shared by fork is copied.
+    def tell_of_collections():
+        import gc, os
+        collects = ctypes.CFUNCTYPE(None, ctypes.c_int)(%COLLECTS%)
+        def collection(phase, info):
+            if info['generation'] == 2:
+                collects(phase == 'start')
+        def watch():
+            if collection not in gc.callbacks:
+                gc.callbacks.append(collection)
+        os.register_at_fork(after_in_parent=watch, after_in_child=watch)
+
     ready()
     atexit.register(interpreter_ends)
     attempt(let_key_through)
     attempt(count_steps)
+    attempt(tell_of_collections)
     if place_of:
         attempt(let_storages_be_saved)
         attempt(tell_of_threads)
@@ -254,7 +267,7 @@ std::atomic<State> state{State::Open};
 struct Callbacks {
   std::function<void(Address, Bytes)> touch;
   std::function<bool()> follows;
-  std::function<void(bool)> recorded_as_a_whole;
+  std::function<void(bool)> recorded_as_a_whole, collects;
   std::function<void()> step_ended, thread_begins, interpreter_ends;
   std::function<Address(const void*)> place_of_storage;
 };
@@ -268,6 +281,9 @@ Callbacks& callbacks() {
 int follows() { return callbacks().follows && callbacks().follows() ? 1 : 0; }
 void region_recorded(int enters) {
   if (callbacks().recorded_as_a_whole) callbacks().recorded_as_a_whole(enters != 0);
+}
+void collects(int begins) {
+  if (callbacks().collects) callbacks().collects(begins != 0);
 }
 void step_ended() {
   if (callbacks().step_ended) callbacks().step_ended();
@@ -311,7 +327,8 @@ std::string script() {
   const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
   for (const auto& [word, meaning] :
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%FOLLOWS%", address_of(&follows)},
-        std::pair{"%WHOLE%", address_of(&region_recorded)}, std::pair{"%STEP%", address_of(&step_ended)},
+        std::pair{"%WHOLE%", address_of(&region_recorded)}, std::pair{"%COLLECTS%", address_of(&collects)},
+        std::pair{"%STEP%", address_of(&step_ended)},
         std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
         std::pair{"%THREAD%", callbacks().thread_begins ? address_of(&thread_begins) : "0"},
         std::pair{"%PLACE%", callbacks().place_of_storage ? address_of(&place_of) : "0"},
@@ -372,6 +389,7 @@ void set_place_of_storage(std::function<Address(const void*)> place) {
 }
 void set_thread_begins(std::function<void()> begins) { callbacks().thread_begins = std::move(begins); }
 void set_step_ended(std::function<void()> ended) { callbacks().step_ended = std::move(ended); }
+void set_collects(std::function<void(bool)> collects) { callbacks().collects = std::move(collects); }
 void set_interpreter_ends(std::function<void()> ends) { callbacks().interpreter_ends = std::move(ends); }
 
 }  // namespace ullage::runtime

@@ -57,6 +57,10 @@ void set_place_of_storage(std::function<Address(const void*)> place);
 // with set_place_of_storage(): there a thread's first op may read tensors that are away.
 void set_thread_begins(std::function<void()> begins);
 
+// `collects` is called when a full garbage collection begins (true) and ends (false), in a process that has forked or
+// was made by fork. It may be called anywhere where Python allocates, so it must take no lock of the runtime's.
+void set_collects(std::function<void(bool begins)> collects);
+
 // `ends` is called when the interpreter begins to shut down (atexit): in the process that prepare_python() ran in, and
 // in its forked children. A child that ends by os._exit() does not call it.
 void set_interpreter_ends(std::function<void()> ends);
