@@ -2,7 +2,8 @@
 #pragma once
 
 // Connects torch's ops and saved tensors with the pager. Brings the inputs of an op back and pins them until the op
-// ends, and tells the pager which storages autograd keeps.
+// ends, and tells the pager which storages autograd keeps. If an input cannot be brought back, begin() and unpacking()
+// throw c10::OutOfMemoryError.
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/saved_tensors.h"

@@ -35,9 +35,11 @@ class PlannedPaging final {
     Charges& charges;
     std::function<trace::ProcessFigures()> figures;
   };
+  // If the settings name a plan's file that cannot be followed, warns and follows none.
   explicit PlannedPaging(Parts parts);
 
-  // Installs the handler of page faults if the device heals them, and starts the threads that move bytes.
+  // Installs the handler of page faults if the device heals them, and starts the threads that move bytes. `give_up`: as
+  // for install_fault_handler().
   void start(std::function<void(const store::Pager::FaultAnswer&)> give_up);
 
   // The listeners for ops and for saved tensors, outermost first; may be empty.

@@ -31,7 +31,8 @@ void lift_budget();
 // True if this process is recorded: phases and names that the program gives now will be in the trace file.
 bool recording();
 
-// Reports that a step of the program ended. The summary and the "steps left" warning use the count and the times.
+// Reports that a step of the program ended. From the first call on, steps are counted and planned by these calls;
+// before that, they are found in the program's ops. The "steps left" warning uses the count too.
 void mark_step();
 
 struct MemoryStatus {

@@ -24,8 +24,8 @@ class SessionFigures final {
   // The figures of the process up to now.
   trace::ProcessFigures now() const;
 
-  // Write into the slot that a request was refused, or that the process ended.
-  // `least`: the budget that would have served it.
+  // Write into the slot that a request was refused, or that the process ended. `least`: the budget that would have
+  // served the request.
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message, Bytes least);
   void ended();
 

@@ -35,8 +35,8 @@ struct Allocation {
   Address address;
 };
 
-// Why a request failed, and the figures at that moment. Before it failed, the free cached segments were given back,
-// unless it was TooLarge. Nothing else changed.
+// Why a request failed, and the figures at that moment. TooLarge: nothing changed, stats and listener included. Else
+// all pending frees were completed, and the free segments of all streams were given back.
 struct Shortage {
   enum class Reason {
     TooLarge,    // 2^60 bytes or more; refused without a try
@@ -45,8 +45,8 @@ struct Shortage {
   };
   Reason reason = Reason::DeviceFull;
   Bytes requested;
-  Bytes rounded;  // size of the block that it needed
-  Bytes segment;  // size of the segment that would have held it
+  Bytes rounded;  // size of the block that it needed; if TooLarge, the requested bytes
+  Bytes segment;  // size of the segment that would have held it; if TooLarge, the requested bytes
   Bytes allocated;
   Bytes reserved;
   Bytes device_free;
@@ -60,7 +60,7 @@ struct CachingStats {
   std::uint64_t segments = 0;        // held now; expandable segments do not count
   std::uint64_t segments_taken = 0;  // since the beginning, without seeded ones; each map of pages counts as one
   std::uint64_t retries = 0;         // how often everything free was given back to make room
-  std::uint64_t out_of_memory = 0;
+  std::uint64_t out_of_memory = 0;   // refused requests, except those that were TooLarge
 };
 
 class CachingAllocator final {
@@ -81,6 +81,7 @@ class CachingAllocator final {
   void free(BlockId block);
   // Notes that `stream` uses the block too; no effect if it is the block's own stream.
   void record_stream(BlockId block, StreamId stream);
+  // Completes all pending frees, then gives the free segments and the free pages of expandable segments back.
   void empty_cache();
 
   // For recordings that report a free in two parts. After request_free() the block stays held until complete_free().
@@ -111,7 +112,7 @@ class CachingAllocator final {
   struct BlockView {
     Address address;
     Bytes size;
-    Bytes requested;  // zero if the block is free
+    Bytes requested;  // zero if the block is neither live nor pending
     StreamId stream;
     bool live = false;
     bool pending = false;  // its free was requested and is not complete

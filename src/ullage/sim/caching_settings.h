@@ -25,7 +25,7 @@ struct CachingSettings {
   std::optional<Bytes> max_split;                            // none: blocks of any size are split
   std::optional<Bytes> max_non_split_rounding;               // none: large_segment
   std::array<std::uint64_t, 16> roundup_power2_divisions{};  // [0]: below 2 MiB, ... [15]: from 32 GiB; 0: off
-  double garbage_collection_threshold = 0;                   // share of the limit; 0: off
+  double garbage_collection_threshold = 0;                   // share of the limit; 0, or no limit: off
   double memory_fraction = 1;                                // share of the device; 1: no limit
   bool expandable_segments = false;
   Bytes large_segment = 20_MiB;

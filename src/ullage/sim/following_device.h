@@ -4,7 +4,8 @@
 // A device that does what the real one did at the same point of a recording. It hands out the recorded addresses, and
 // refuses where the real allocator went on to give segments back. So the choices of a model can be compared with the
 // real ones, although addresses cannot be predicted. If the model asks for something that was not recorded, the device
-// notes this first difference. From then on it grants every request, at a made-up address if the recorded one differs.
+// notes this first difference. From then on it grants every request of at most 1 TiB, at a made-up address if the
+// recorded one differs. A recording does not say how much was free, so available() is the whole device.
 
 #include "ullage/base/bytes.h"
 #include "ullage/sim/allocator_event.h"
@@ -32,8 +33,8 @@ class FollowingDevice final : public Device {
   // The first difference between the model and the recording.
   struct Difference {
     std::uint64_t event = 0;  // the recorded event that the model did not do, else the one that it was handling
-    Bytes real;
-    Bytes model;
+    Bytes real;               // of the recorded step; zero if there is none
+    Bytes model;              // of what the model asked for; zero if it asked for nothing
     std::string what;
     // Where the request was placed. Set only if nothing else differs.
     struct Places {

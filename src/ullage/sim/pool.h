@@ -14,7 +14,8 @@ struct PoolPeaks {
   Bytes resident;  // pages taken from the system
 };
 
-// Makes the trace's allocations and frees in order, without a limit. Storages from before the trace are placed first.
+// Makes the trace's allocations and frees in order, without a limit. Storages from before the trace are placed first. A
+// size that the pool has no addresses for (2^46 bytes) counts as it is in both peaks.
 PoolPeaks run_pool(const trace::Trace& trace);
 
 }  // namespace ullage::sim

@@ -3,7 +3,7 @@
 
 // Keeps track of the vacant parts of a range of addresses: the pool's reservation, the offsets of the spill file. Best
 // fit; neighbouring gaps are joined. Vacant addresses cost no memory. It knows nothing of the pages at these addresses:
-// mapping them is the caller's task.
+// mapping them is the caller's task. Not thread-safe: the caller has a lock.
 
 #include "ullage/store/pages.h"
 

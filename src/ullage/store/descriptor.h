@@ -3,7 +3,8 @@
 
 // A file descriptor that Ullage owns inside somebody else's program. Its number is high, because shells and scripts
 // take the low ones for themselves. It remembers its file, because programs close descriptors that are not theirs
-// (daemons close all). Another file that is opened later may then get the same number.
+// (daemons close all). Another file that is opened later may then get the same number: close() and the destructor leave
+// that file open.
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -33,10 +33,10 @@ namespace ullage::store {
 // A request that was not served, and why no room was made for it. If a storage could not be brought back for another
 // reason than lack of room, `refusal` has only `requested`, and `spill_failure` is the reason.
 struct Shortage {
-  Refusal refusal;            // the store's; `limit` and `needed` are those of the last attempt
-  Bytes at_once;              // the request, pinned storages and slabs together: no smaller pool would do
-  Bytes pinned;               // of at_once, the pinned storages (those of ops in flight)
-  bool can_move = false;      // false: nothing could be spilled, for lack of a tier or in a forked child
+  Refusal refusal;        // the store's; `limit` and `needed` are those of the last attempt
+  Bytes at_once;          // the request, pinned storages and slabs, less OpInput::sliceable: no smaller pool would do
+  Bytes pinned;           // the pinned storages (those of ops in flight), sliceable ones too
+  bool can_move = false;  // false: nothing could be spilled, for lack of a tier or in a forked child
   std::string spill_failure;  // why nothing could be spilled; empty: there was nothing left to spill
 };
 
@@ -86,6 +86,7 @@ class Pager {
   // As Store::allocate(), but makes room if the store has none. A storage that is made inside an op is pinned until the
   // op ends.
   virtual std::variant<Address, Shortage> allocate(Bytes size) = 0;
+  // As Store::free(). On a device without page faults it first waits until the storage is not being written out.
   virtual Bytes free(Address at) = 0;
 
   // Begins an op on this thread: brings its inputs back and pins them until end_op(). Ops nest. If it returns a
@@ -94,8 +95,9 @@ class Pager {
   // Ends this thread's innermost op. `remember` false: the program did not run the op itself, so the history leaves it
   // out. `made`: the op's outputs, which count as made by an op from now on (Settings::libraries_take_blocks).
   virtual void end_op(bool remember = true, std::span<const Address> made = {}) = 0;
-  // Can a list op run as a whole? It can if there is room for all its inputs at once, beside the storages that are
-  // pinned already. For outputs and scratch there must be room for as many bytes again.
+  // Can a list op run as a whole? Beside slabs and what is pinned already, there must be room for its other inputs, and
+  // for as many bytes again for outputs and scratch. Inputs that are small or outside the pool count only once, for the
+  // outputs.
   virtual bool fits(std::span<const OpInput> inputs) = 0;
 
   // Autograd saved the storage, or released it. Call each as often as autograd does it.
@@ -111,8 +113,8 @@ class Pager {
   struct FaultAnswer {
     Fault what = Fault::NotOurs;
     std::string why;  // if Failed
-    // If room was lacking: the bytes of the storages that faulted lately, which are taken to be used together. Else
-    // zero.
+    // If room was lacking: the bytes that the pool must hold at once. That is slabs and the storages that faulted
+    // lately, which are assumed to be used together; or slabs and pinned storages, if these are more. Else zero.
     Bytes at_once;
   };
   virtual FaultAnswer on_fault(Address at) = 0;
@@ -125,7 +127,7 @@ class Pager {
   virtual Bytes missing() = 0;
   // Gives all idle pages back to the system and returns their bytes. Does nothing during a capture.
   virtual Bytes drop_idle() = 0;
-  // Evicts every storage that no op in flight uses. For tests.
+  // Evicts every storage that no op in flight uses. For Settings::evict_all and tests. Does nothing during a capture.
   virtual void evict_all() = 0;
 
   // The body of the background thread; never returns.
@@ -145,7 +147,9 @@ class Pager {
   // (Settings::libraries_take_blocks).
   virtual std::vector<Bytes> kept_for_libraries() = 0;
 
-  // Returns the most that had to be resident at once since the last call: storages of ops, requests, slabs.
+  // Returns the most bytes that had to be resident at once since the last call. These are pinned storages and slabs, or
+  // FaultAnswer::at_once. Not counted is what OpInput::sliceable marks. Nor is a refused request, because the program
+  // may go on without it.
   virtual Bytes take_at_once() = 0;
 
   virtual PagerCounts counts() const = 0;
@@ -155,9 +159,10 @@ class Pager {
   virtual PlannedMoves& planned() = 0;
 
   // To be called around fork(). The first recomputes what is dropped. It evicts until half of the limit is free,
-  // because parent and child may each end up with a copy of all resident bytes. It waits for moves in flight, and keeps
-  // the locks until after the fork. The child can read what is spilled, but it only evicts clean storages and neither
-  // writes nor drops any.
+  // because parent and child may each end up with a copy of all resident bytes. If the pager has ever spilled for
+  // another reason than a fork, it evicts all that it can. It waits for moves in flight, and keeps the locks until
+  // after the fork. The child can read what is spilled, but it only evicts clean storages and neither writes nor drops
+  // any.
   virtual void before_fork() = 0;
   virtual void after_fork_in_parent() = 0;
   virtual void after_fork_in_child() = 0;

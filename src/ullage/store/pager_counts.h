@@ -23,7 +23,7 @@ struct PagerCounts {
   Bytes spilled_peak;
   Bytes dropped;                 // given up unwritten, to be recomputed
   Bytes dropped_now;             // of live storages, including those whose pages another storage adopted
-  Bytes at_once_peak;            // the largest Shortage::at_once so far: a smaller pool would not do
+  Bytes at_once_peak;            // most that Pager::take_at_once() counts: a smaller pool would not have done
   Bytes foreign_peak;            // most bytes of one op's inputs that are not the pool's
   Seconds waited;                // by the program's threads, for moves and for recomputing on demand
   Seconds background;            // time that the background thread spent on moves

@@ -38,7 +38,7 @@ class PlannedMoves {
   virtual void read_ahead(Address at) = 0;
   // Moves the pages of `from` to `at`, which is dropped or spilled and has the same size. If `from` was spilled
   // meanwhile, brings it back first. Then `at` is resident; `from` has no pages left, and the caller frees it. Returns
-  // false and moves no pages if one of these conditions does not hold.
+  // false and moves no pages if one of these conditions does not hold, or if `from` cannot be brought back.
   virtual bool adopt(Address at, Address from) = 0;
 
   // Null: nothing can be recomputed from now on. `recomputer` must outlive its use.

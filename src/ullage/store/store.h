@@ -114,6 +114,7 @@ class Store final {
 
   // Takes the pages away from a live range, with their contents. The range keeps its address; touching it is a page
   // fault from the first moment on. The pages become idle, or go back to the system if they cannot be moved.
+  // ContractError if no live range with pages begins at `at`, or if the kernel does not take the access away.
   void vacate(Address at);
   // Takes as many writable pages as the vacated range at `at` needs, at an address that nobody else knows, and returns
   // that address.

@@ -42,6 +42,7 @@ class UseHistory final {
 
   // Predicts at which op the storage whose last use was `last` is used again or freed (`dies`). Returns nothing if the
   // op of that use has no twin, if the twin has fewer uses, or if nothing has happened to the twin's storage since.
+  // Also if the op or its twin is forgotten by now.
   struct Next {
     OpId at;
     bool dies = false;

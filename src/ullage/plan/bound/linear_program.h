@@ -39,7 +39,7 @@ class LinearProgram final {
   // Continues from the last solution. GivenUp: more than `iterations` pivots are needed, Clp is not installed, or the
   // solver's claim that there is no solution could not be proven.
   Outcome solve(int iterations);
-  double value(ColumnIndex column) const;  // in the last solution
+  double value(ColumnIndex column) const;  // in the last solution; only after a solve() that Clp ran
   // A lower bound on the cost, whatever the solver's tolerances. It is computed from the prices of the rows alone: any
   // prices give a lower bound, the best ones give the highest.
   double proven() const { return proven_; }

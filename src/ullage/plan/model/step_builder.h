@@ -29,7 +29,8 @@ struct BuiltStep {
 };
 
 // `range` and `meaning` are of index.take. BadFile, with the event, if the take contradicts itself: a storage is used
-// or freed while it is not alive, or is born twice.
+// or freed while it is not alive, or is born twice. Also if more than kMostAtOnce lives, or an op of the step has no
+// end.
 Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
                              const StandsOn& on);
 
@@ -38,7 +39,8 @@ struct Birth {
   std::uint64_t maker = 0;  // SiteKey of the op during which it was born; zero: none, or not known
 };
 // Sets StepStorage::becomes and ::was. Pairs the storages that the step leaves with those that it found, in the order
-// of birth. First pairs storages of one size that ops of one kind made, then the rest by size alone. All steps are
+// of birth. A storage from before the recording that outlives the step stays itself and gets no partner. First pairs
+// storages of one size that ops of one kind made, then the rest by size alone. All steps are
 // taken to do the same, so a batch that is loaded one step ahead becomes the batch. If there are more of the one than
 // of the other, the step does not end as it began, and they are not paired. `births`: by storage; may be empty.
 void link_steps(Step& step, const Table<StorageIndex, Birth>& births);

@@ -12,7 +12,8 @@ namespace ullage::plan {
 // The most bytes that are present at once if the step runs without a plan.
 Bytes plain_peak(const Step& step);
 
-// The time from the step's first event to the first one after it; zero if the recording has no times.
+// The time from the step's first event to the first one after it, or to the last event if the recording ends with the
+// step. Zero if the recording has no times.
 Seconds length_of(const trace::TakeIndex& index, const StepRange& range);
 
 // Fills in Step::peak and all members that are declared after it. The ops and values of `step` must be there already.

@@ -107,7 +107,8 @@ Problem problem_of(const Step& step, const Levers& levers, const Rates& rates, B
 Choice plain_choice(const Problem& problem);
 
 // Appends to `slots` the last slots of values to hold, so that `value` can be recomputed cheaply. Follows its recipe
-// back, and those of its inputs, up to values that are kept, or that cost too much to recompute: these are held.
+// back, and those of its inputs, up to values that are kept, or that cost too much to recompute: these are held. Looks
+// at 64 values at most.
 void sources(const Problem& problem, const Choice& choice, MovedIndex value, std::vector<SlotIndex>& slots);
 
 }  // namespace ullage::plan

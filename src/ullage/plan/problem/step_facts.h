@@ -27,8 +27,8 @@ struct StepFacts {
   // It lives from step to step, and no op of the step uses it.
   bool idle(StorageIndex storage) const;
   // If a plan may leave a storage spilled to the next step: the storage as which that step finds it; else kNone. It is
-  // the storage itself, or StepStorage::becomes. For `becomes`, both must be movable, an op must have returned the
-  // first, and the next step must not free the second before its first op.
+  // the storage itself, or StepStorage::becomes. For `becomes`, both must be movable. An op of the step must have
+  // returned the first, and the next step must free the second, but not before its first op.
   StorageIndex carried_to(StorageIndex storage) const;
   // The first op that uses a storage from before the step, or the first after the program frees it.
   OpIndex first_wanted(StorageIndex storage) const;

@@ -13,7 +13,9 @@
 namespace ullage::plan {
 
 struct Outcome {
-  bool possible = false;  // false if something that is needed cannot be brought back
+  // False if something that is needed cannot be brought back, or if there are more than 12 happenings for each
+  // position.
+  bool possible = false;
   std::int64_t peak = 0;  // most bytes present at once
   PositionIndex peak_at{};
   double over = 0;  // bytes above the budget, summed over all happenings

@@ -15,7 +15,8 @@
 namespace ullage::plan {
 
 // Returns `schedule` with WriteAhead and ReadAhead added where there is room. The Spill of a storage that is written
-// ahead comes later than before. `schedule` must pass the verifier within `budget`; the result passes it too.
+// ahead comes later than before. If `schedule` passes the verifier within `budget`, so does the result. Returns
+// `schedule` as it is if it does not pass, or if the changed one would not.
 Schedule with_copies_ahead(const Step& step, const Schedule& schedule, Bytes budget, const Rates& rates);
 
 }  // namespace ullage::plan

@@ -28,6 +28,9 @@ struct Verified {
 //   recomputes an op that cannot be recomputed, or moves a storage that cannot be moved;
 //   drops a value of a storage that the program has, and does not recompute it before the program frees that;
 //   ends a step otherwise than it began: what outlives it is not present, or not away as `Schedule::away` says;
+//   ends a step with a recomputed value or a hold that it has not dropped;
+//   ends a step, or lets the program free a storage, after a WriteAhead without its Spill or a ReadAhead without its
+//   Restore;
 //   has more than `budget` bytes present;
 //   has actions out of order, or at an op that the step does not have.
 Result<Verified> verify(const Step& step, const Schedule& schedule, Bytes budget);

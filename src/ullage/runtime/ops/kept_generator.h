@@ -25,8 +25,8 @@ class KeptGenerator final {
   // Returns a new generator that draws the same numbers as `drawn_from` did after its state was kept.
   at::Generator again() const;
 
-  // Puts the kept state into the default generator, for as long as the object lives. Another thread that draws from it
-  // meanwhile draws the same numbers.
+  // Puts the kept state into the default generator, for as long as the object lives. Then the generator gets back the
+  // state that it had before. Another thread that draws from it meanwhile draws numbers that are drawn once more.
   class InPlace final {
    public:
     explicit InPlace(const KeptGenerator& kept);

@@ -4,8 +4,9 @@
 // Calls a listener for each storage that autograd saves for backward, unpacks and releases. Torch asks its default
 // engine for saved-tensor hooks. This file installs an engine that returns C++ hooks, so that no interpreter lock is
 // needed. It passes all other calls on to the engine that was installed before. If the program has hooks of its own on
-// (torch.autograd.graph.saved_tensors_hooks, checkpoint), those are used instead. Like torch itself, the hooks keep the
-// tensor's storage and its version, and throw torch's own error if it was changed in place.
+// (torch.autograd.graph.saved_tensors_hooks, checkpoint), those are used instead. While torch traces, or a dispatch
+// mode of Python is on, saves are not seen. Like torch itself, the hooks keep the tensor's storage and its version, and
+// throw torch's own error if it was changed in place.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/op_call.h"

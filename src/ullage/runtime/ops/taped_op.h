@@ -2,8 +2,8 @@
 #pragma once
 
 // Keeps one call of an op, so that it can be run again with the same bits. Holds its arguments, the sizes and strides
-// of its tensors, and the other state that kernels depend on (grad mode, generator, rounding, threads). The bytes of
-// its inputs are not held: the caller of run() provides them.
+// of its tensors, and the other state that kernels depend on. That is grad mode, generator, rounding, threads, and
+// whether oneDNN is on. The bytes of its inputs are not held: the caller of run() provides them.
 
 #include "ullage/runtime/ops/kept_generator.h"
 #include "ullage/runtime/ops/op_call.h"
@@ -41,9 +41,10 @@ struct Geometry {
 class TapedOp final {
  public:
   // Call it before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order.
-  // Returns null if `how` is Never or an argument is not supported. Not supported are storages, subclasses of Tensor,
-  // views with a conjugate bit, tensors on another device, and tensors with bytes outside the pool. There is one
-  // exception: weights mapped from a file are supported (mapped_files.h) unless the op writes to them.
+  // Returns null if `how` is Never or an argument is not supported. Supported are plain strided tensors of the followed
+  // device with bytes in the pool. Not supported are storages, objects, subclasses of Tensor, and sparse, quantized,
+  // nested, inference, conjugate or negative tensors. Nor are tensors under a transform of torch.func. Weights mapped
+  // from a file are supported (mapped_files.h) unless the op writes to them.
   static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs,
                                           plan::RecomputeRule how);
   // Call it after the op ran.

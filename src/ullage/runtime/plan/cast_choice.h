@@ -21,10 +21,11 @@ class CastChoice final {
   static constexpr int kTimed = 4;
 
   enum class Act { Stay, Cast, BeExact };
+  // Why steps were cast. DearPlan stays, also if the trial ended with exact steps again.
   enum class Why { NotNeeded, NoExactPlan, DearPlan };
 
   // Call this with the result of planning the exact step. `share` is the part of a step's time that the plan adds;
-  // nothing: no plan fits. Any thread may call. Ignored once a trial began.
+  // nothing: no plan fits. Any thread may call. Ignored once a trial began or no plan was found to fit.
   void exact_plan(std::optional<double> share);
   // Call it at each border of steps, on the program's thread. `settled`: no step is observed, and no plan is made.
   // Returns how the steps from here on are to run.

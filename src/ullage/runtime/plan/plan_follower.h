@@ -20,7 +20,7 @@ namespace ullage::runtime {
 struct PlanCounts {
   std::uint64_t plans = 0;       // adopted plans: a step under them began
   std::uint64_t steps = 0;       // steps that ran as planned from their first op to their last
-  std::uint64_t deviations = 0;  // times that the program left a planned step in the middle
+  std::uint64_t deviations = 0;  // times that the program left a planned step after at least 8 of its ops
   // Both count only steps that ran as planned and followed another such step.
   std::uint64_t rescues = 0;  // storages evicted or recomputed on demand, and actions that could not be carried out
   Bytes peak;                 // most bytes present at once
@@ -33,7 +33,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   PlanFollower(store::Store& store, store::Pager& pager, Pool& pool, Bytes least_movable);
   ~PlanFollower() override;
 
-  // Follows `program` from the next step on. Any thread may call.
+  // Follows `program` from the next step on that begins with the program's first op. Any thread may call.
   void adopt(std::shared_ptr<const PlanProgram> program);
   // Several steps in a row did not run as the adopted plan says. Either the program's steps have changed, or the
   // observed one was not like the others (a first step often does more).

@@ -45,7 +45,7 @@ class Tape final {
   bool bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs);
   // Does the storage at `at` hold a value from which the plan makes others again?
   bool runs_on(Address at) const;
-  // Keeps the op on tape if the plan runs it again.
+  // Keeps the op on tape if the plan runs it again and TapedOp::capture() supports its arguments.
   void capture(plan::OpIndex at, const OpCall& call, std::span<const StorageUse> inputs);
   // The op has run. `inputs` as for bind_inputs(). False: it made something else than planned.
   bool bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs);
@@ -62,6 +62,7 @@ class Tape final {
   // moment are lost.
   void overwritten(Address at);
   // Recomputes the bytes of the program's storage at `at`. False: it is not dropped, or cannot be made (why_not()).
+  // Throws c10::OutOfMemoryError if there is no room.
   bool recompute(Address at);
   // An op is about to write to a storage that is not the pool's. If something dropped is made from it, recomputes
   // everything dropped first. Ops of this step that read the storage until now are not run again.

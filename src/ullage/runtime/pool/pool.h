@@ -70,7 +70,7 @@ class Pool final : public c10::Allocator {
     if (card_.work != nullptr && card_.work->has_several_streams()) static_cast<void>(card_.work->done(at, size));
   }
 
-  // Does a storage begin at `at` that listeners have heard of: one of the pool, or of theirs_made()?
+  // `at`: where a storage begins. Have listeners heard of it: is it in the pool's addresses, or one of theirs_made()?
   bool knows(Address at) const;
   // All live storages that listeners have heard of.
   std::vector<store::LiveStorage> live() const;

@@ -51,7 +51,8 @@ struct Part {
   std::string_view kind() const { return {kind_letters.data(), kind_letters.size()}; }
 };
 
-// Reads one part after the other. Each is whole, or the error says what is cut off or damaged.
+// Reads one part after the other. Each is whole, or the error says what is cut off or damaged. `file` and `name` (for
+// messages) must outlive the reader and its parts.
 class PartReader final {
  public:
   PartReader(std::span<const std::byte> file, const std::string& name) : file_(file), name_(name) {}

@@ -33,7 +33,8 @@ struct GapPart {
 // `begin` is the position at which the chunk before ended.
 void append_gap(PackedBytes& out, const Position& begin, const GapPart& gap);
 
-// Checks all ids. Returns null, or what is wrong. Sets `at` to the number of bytes read, which is where it is wrong.
+// Checks all ids, except those in `records`. Returns null, or what is wrong. Sets `at` to the number of bytes read,
+// which is where it is wrong.
 const char* read_gap(std::span<const std::byte> bytes, const Position& begin, GapPart& gap, std::size_t& at);
 
 }  // namespace ullage::trace

@@ -79,7 +79,8 @@ struct PackedEvent {
   std::vector<PackedKnob> knobs;
 };
 
-// The flags of each kind of record.
+// The flags of each kind of record. For Save, Role and Border they are no bits but one number: the SavedKind, the Role
+// or the ReportedBorder::What.
 inline constexpr std::uint8_t kBackward = 1, kGradMode = 2, kSliced = 4, kOtherThread = 8;  // OpBegin
 inline constexpr std::uint8_t kFailed = 1, kReadsMapped = 2, kReadsOther = 4;               // OpEnd
 inline constexpr std::uint8_t kNotInOp = 1;                                                 // Allocation

@@ -2,7 +2,8 @@
 #pragma once
 
 // Who holds bytes, from the stack that allocated them: a category, a phase of the step, and a name short enough for a
-// table. The rules are one table in owner_rules.cpp. If no rule matches, the category is `Unattributed`, never a guess.
+// table. The rules are one table in owner_rules.cpp. If no rule gives a category, the phase does (StackMeaning). If no
+// rule gives a phase either, the category is `Unattributed`, never a guess.
 // Some things do not show in a stack (does a result of the backward pass stay?); lifetimes.h decides them per storage.
 
 #include "ullage/trace/recording/recording.h"
@@ -40,7 +41,7 @@ std::string_view name(Phase phase);
 
 struct StackMeaning {
   // If no rule gives a category, it is Temporaries in the phases Backward and Optimizer: an unknown allocation there is
-  // assumed to die there.
+  // assumed to die there. In Forward and Evaluation it is Activations.
   Category category = Category::Unattributed;
   Phase phase = Phase::Unknown;
   std::string name;                  // "model.py:42 forward", see owner_names.h, or the name that a rule gives

@@ -4,6 +4,7 @@
 // Where the steps of a program begin and end, which phase each event belongs to, and what grows from step to step.
 // Steps come from annotations if the file has them (Optimizer.step), else from stacks, else from the period in the
 // sequence of allocations. If a program calls several optimizers, a step ends with the one that is called most rarely.
+// A loop after the last call of an optimizer, such as an evaluation, is divided by its period.
 
 #include "ullage/trace/meaning/levels.h"
 #include "ullage/trace/meaning/owners.h"
