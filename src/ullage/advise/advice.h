@@ -74,9 +74,10 @@ struct Advice {
   std::size_t runs = 0;
 };
 
-// Sorts the rows: those that fit first. Among these, rows with the same bits come first, then rounding, then different
-// results. Equal ones are sorted by time, then by peak. Rows that do not fit follow by their peaks, then those without
-// one. Equal rows keep their order.
+// Sorts the rows: those that fit first. Among these, rows that were tried or planned come before computed ones. Then
+// rows with the same bits come first, then rounding, then different results, then those of unknown effect. Equal ones
+// are sorted by time, then by peak; unknown times and peaks come last. Rows that do not fit, or of which that is not
+// known, follow by their peaks. Equal rows keep their order.
 void sort_rows(Advice& advice);
 
 }  // namespace ullage::advise

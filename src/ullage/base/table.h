@@ -8,7 +8,8 @@
 //   Table<SlotIndex, Slot> slots;
 //   for (const SlotIndex slot : slots.ids()) use(slots[slot]);
 //
-// Ids count the items from zero. As in a vector, operator[] does not check the index.
+// Ids count the items from zero. As in a vector, operator[] does not check the index, and at() throws
+// std::out_of_range.
 
 #include "ullage/base/ids.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Shows on stderr what long work is doing. On a terminal it is one line, rewritten every second and erased at the end;
-// elsewhere it is a new line every five seconds. Work shorter than that interval shows nothing.
+// Shows on stderr what long work is doing, and for how long this object has existed. On a terminal it is one line,
+// rewritten every second and erased at the end; elsewhere it is a new line every five seconds. The intervals begin with
+// the object, so a stage that ends before the next one shows nothing.
 
 #include <condition_variable>
 #include <functional>

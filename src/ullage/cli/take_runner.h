@@ -72,9 +72,9 @@ class TakeRunner final {
   // `budget` of zero means unlimited.
   TakeRunner(Launch program, Bytes budget, store::SpillPlace spill, bool here, Progress& progress);
 
-  // Returns a runner that does not spill: a request that does not fit is refused, and the run fails. Its budget is a
-  // quarter larger if the machine has that much. A pool that cannot spill refuses requests near its limit, so a program
-  // that just fits the budget could not run there.
+  // Returns a runner that does not spill: a request that does not fit is refused, and the run fails. Its budget is
+  // larger, by a quarter or by what the machine has beyond it if that is less. A pool that cannot spill refuses
+  // requests near its limit, so a program that just fits the budget could not run there.
   TakeRunner without_spill() const;
 
   // Runs the program. If a signal ended it, or arrived meanwhile, returns a failure with exit code 128 + n and no

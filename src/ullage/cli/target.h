@@ -19,6 +19,7 @@ struct Refusal {
 };
 // Writes the refusal to `err`; for wrong use also where to find help ("ullage help <verb>"). Returns its exit code.
 int refuse(const Refusal& refusal, const std::string& verb, std::ostream& err);
+// `reason` is the errno with which the start failed. Exit code 127 if the file is not there, else 126.
 Refusal not_started(const Launch& launch, int reason);
 
 // Returns "programs here: dcgan", or that there are none.

@@ -50,7 +50,7 @@ class TrialRunner final {
   std::chrono::steady_clock::time_point deadline() const;
   // The middle between now and the deadline.
   std::chrono::steady_clock::time_point halfway() const;
-  // When the time is over, a run in progress is ended, and none should begin.
+  // The time is over, or a signal came: a run in progress is ended, and none should begin.
   bool is_over() const;
   std::string time_over() const;
   // A signal came; `stopped` is the run that it ended.

@@ -38,7 +38,8 @@ ValuesFrom values_from(const Choice& choice, std::int64_t start);
 // takes less. Returns nothing if no value fits. `run` is called at most once for each value.
 //
 // Bytes need not rise or fall everywhere: a kernel may take another path. So while the next value takes hardly more
-// than `room`, up to four more are tried. The value found fits, and the next one was run and does not fit.
+// than `room` (1/64), up to four more are tried. The value found was run and fits. The next one was run and does not
+// fit, unless `values` end there or all four fit.
 std::optional<ValueFound> search_values(const std::vector<std::int64_t>& values, std::size_t first,
                                         const ValueTried& at_first, Bytes room,
                                         const std::function<ValueTried(std::int64_t value)>& run);

@@ -47,7 +47,7 @@ class Driver final : public store::Bridge {
   // The card's PCI address, such as "0000:3B:00.0"; for an instance of a divided card (MIG) that of the whole card.
   Result<std::string> bus_id();
 
-  // The least that can be mapped. Addresses and sizes below are multiples of it.
+  // The least that can be mapped. Addresses and sizes of reserve(), map(), unmap() and allow() are multiples of it.
   Bytes page() const { return page_; }
 
   // Reserves addresses, with nothing mapped at them.

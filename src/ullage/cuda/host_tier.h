@@ -2,8 +2,8 @@
 #pragma once
 
 // The tier between a card and the disk: host memory that is locked, so that copies to and from the card go at full
-// speed. It is one range of addresses that is locked piece by piece as it fills. If a storage finds no room here, it
-// goes to the tier below.
+// speed. It is one range of addresses that is locked piece by piece as it fills. A storage goes to the tier below if it
+// finds no room here, or if the host locks no more memory.
 //
 //   0 |=slot=|gap|==slot==|=slot=|.......................| most
 //     locked, in pieces of 64 MiB   not yet

@@ -10,10 +10,11 @@
 
 namespace ullage::diagnose {
 
-// None if the figures are too few or contradict each other. Contradictions are explained in evidence.notes.
+// None if the figures are too few or contradict each other. evidence.notes explains the contradictions of a message,
+// notes_of() (headline.h) those of a recording.
 std::optional<Bar> bar_of(const Evidence& evidence);
 
-// "GPU 0", "NPU 3", "the CPU".
+// "GPU 0", "NPU 3", "the CPU"; "the device" or "Apple's GPU" if no number is known.
 std::string device_name(const Evidence& evidence);
 
 }  // namespace ullage::diagnose

@@ -16,7 +16,7 @@ namespace ullage::diagnose {
 
 struct Question {
   std::string file;                // copied to Source
-  std::optional<unsigned> device;  // diagnose only this device; a trace has no devices
+  std::optional<unsigned> device;  // diagnose only this device, and no error that names none; a trace has no devices
   std::optional<trace::At> at;     // none: the out-of-memory event if there is one, else the peak
   bool watched = false;            // `ullage explain -- COMMAND` recorded it, with the stacks that it can have
 };

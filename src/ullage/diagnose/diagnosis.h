@@ -64,7 +64,8 @@ struct Remedy {
   std::string why;  // which cause it is for, or what it costs; may be empty
 };
 
-// The device as one bar; or the caching allocator's memory, if the device's size is not known.
+// The device as one bar. If its size is not known: the caching allocator's memory, with what was free on the device if
+// that is known. For a message of Apple's MPS: the bytes that the process is allowed.
 struct Bar {
   struct Part {
     enum class Kind { Live, Usable, Stuck, NotPyTorch, Free };

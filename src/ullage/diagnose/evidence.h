@@ -26,7 +26,7 @@ struct Evidence {
   std::optional<Bytes> private_pools, other_allocations;
   bool consistent = true;          // the figures can be true together
   std::vector<std::string> notes;  // why not, and what else a person should know about the figures
-  Bytes precision;
+  Bytes precision;                 // the printed figures may be wrong by this much; zero: exact
   Signs signs;
   Speaker speaker;  // the program that the input comes from
   const trace::OutOfMemory* message = nullptr;

@@ -12,8 +12,8 @@ namespace ullage::diagnose {
 // runs a list op slice by slice if the budget requires it. None if no other op was recorded.
 std::optional<Need> largest_need(const trace::Take& take);
 
-// Returns the need of the op in flight at an out-of-memory event, with the bytes that were refused. None if no op was
-// in flight.
+// Returns the need, up to an out-of-memory event, of the op in flight there, with the bytes that were refused. Of the
+// ops of several threads, one that failed counts. None if no op was in flight.
 std::optional<Need> need_of_failed(const trace::Take& take, EventId event);
 
 }  // namespace ullage::diagnose

@@ -21,11 +21,11 @@ namespace ullage::diagnose {
 
 // An owner that has the most live bytes in some segments, and so keeps them from being given back.
 struct Pin {
-  std::string owner;
-  Bytes live;     // of all live blocks in those segments
-  Bytes own;      // of the owner's blocks there
-  Bytes largest;  // the largest of these
-  Bytes pinned;   // the holes in those segments
+  std::string owner;  // "blocks without a stack" if it is not known
+  Bytes live;         // of all live blocks in those segments
+  Bytes own;          // of the owner's blocks there
+  Bytes largest;      // the largest of these
+  Bytes pinned;       // the holes in those segments
   std::uint64_t segments = 0;
 };
 
@@ -40,7 +40,7 @@ struct PoolLayout {
   std::vector<Pin> pins;   // most pinned bytes first; of segments with 1 MiB of holes or more
 };
 
-// None if the recording has no segments, or if its blocks and segments contradict each other.
+// None if there are no segments at the moment, or if the recording's blocks and segments contradict each other.
 std::optional<PoolLayout> layout_at(const trace::DeviceRecording& recorded, const trace::Trace& trace,
                                     const trace::Moment& moment, const std::vector<trace::StackMeaning>& meanings);
 

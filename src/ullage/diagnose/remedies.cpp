@@ -146,7 +146,7 @@ bool makes_the_request_smaller(std::string_view id) {
 }
 
 void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<Remedy>& remedies) {
-  constexpr std::size_t kMost = 5;  // advice of one tool for one cause
+  constexpr std::size_t kMost = 5;  // for one cause, of all tools together
   std::size_t added = 0;
   // What is for this cause alone comes first, so that general advice does not push it out.
   for (const bool for_this_alone : {true, false}) {

@@ -23,7 +23,7 @@ struct Place {
   std::string line;   // the program's line that called the op, "train.py:57"; empty: unknown
   std::string part;   // a part that the program named, "sampling"; empty: none
   trace::Phase phase = trace::Phase::Unknown;
-  std::uint64_t step = 0;  // from 1; 0: no step was found
+  std::uint64_t step = 0;  // from 1; 0: before the first step, or no step was found
   friend bool operator==(const Place&, const Place&) = default;
 };
 
@@ -67,6 +67,8 @@ struct TakeFacts {
 
 TakeFacts take_facts(const trace::Take& take, const trace::TakeMeaning& meaning, const trace::Moment& moment);
 
+// The op of an allocation is the one recorded with it. At any other event it is the op in flight that began last; of
+// failed ops in flight, if there are any. All is empty without an event.
 Place place_at(const trace::Take& take, const trace::TakeMeaning& meaning, std::optional<EventId> event);
 
 }  // namespace ullage::diagnose

@@ -11,11 +11,12 @@
 
 namespace ullage::report {
 
-// If there are several devices or takes, the one with the highest level counts. `peak` is the run's, as a Row has it:
-// the curve's highest point. Nothing: the input has no history.
+// If there are several devices or takes, the one with the highest reserved level counts. The curve begins with the
+// first step; if no steps are known, it is one. `peak` is the run's, as a Row has it: the curve's highest point.
+// Nothing: the input has no history.
 std::optional<advise::Curve> curve_of(const trace::Input& input, Bytes peak);
 
-// The curve of a plan: the levels of a planned step, as the last of `steps` steps.
+// The curve of a plan: the levels of a planned step, as the last of `steps` steps; the others stay empty.
 advise::Curve curve_of(const Table<plan::OpIndex, Bytes>& levels, std::size_t steps, Bytes beside);
 
 }  // namespace ullage::report

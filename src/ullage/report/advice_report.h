@@ -18,8 +18,8 @@ void write_terminal(const advise::Advice& advice, const TerminalStyle& style, st
 // Writes "ullage-advice", version 1: one object and a line end. It has every row.
 void write_json(const advise::Advice& advice, std::ostream& out);
 
-// Writes one page that needs no network. It shows the curves of the plain program and of the first rows that have one,
-// over each other, and every row.
+// Writes one page that needs no network. It shows the curves of the plain program and of the first six rows that have
+// one, over each other, and every row.
 void write_html(const advise::Advice& advice, std::ostream& out);
 
 }  // namespace ullage::report

@@ -28,10 +28,11 @@ inline constexpr std::size_t kScreenLines = 40;
 void write_terminal(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style, std::ostream& out);
 
 // Writes one diagnosis as above. If there are several, each gets about ten lines, under a line such as "--- 1 of 3
-// ---".
+// ---". A next command, or what to record, that equals the last diagnosis's is shown only there.
 void write_terminal(const std::vector<diagnose::Diagnosis>& diagnoses, const TerminalStyle& style, std::ostream& out);
 
-// Writes one object and a line end: the first diagnosis, with the others in its field "more".
+// Writes one object and a line end: the first diagnosis, with the others in its field "more". There must be one; so
+// also for write_html().
 void write_json(const std::vector<diagnose::Diagnosis>& diagnoses, const trace::Input& input, std::ostream& out);
 
 // Writes one page that needs no network. If the input has a history, the page has a timeline (html_timeline.h).

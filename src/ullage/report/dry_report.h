@@ -64,9 +64,11 @@ struct DryReport {
   EndedBy ended_by = EndedBy::Program;
   std::uint64_t steps = 0, optimizers = 0;
   Seconds wall;
-  Bytes host_peak;               // peak of the resident bytes of the program's processes on this machine
-  Bytes host_total;              // memory of this machine, or the limit of the control group if that is less
-  bool host_ran_out = false;     // the kernel killed the program for lack of this machine's memory
+  Bytes host_peak;   // peak of the resident bytes of the program's processes on this machine
+  Bytes host_total;  // memory of this machine, or the limit of the control group if that is less
+  // The kernel killed the program for lack of this machine's memory. Assumed if SIGKILL ended it at three quarters of
+  // `host_total` or more.
+  bool host_ran_out = false;
   Bytes pinned_peak;             // peak of the host memory that the program locked for the card
   std::vector<Refused> refused;  // requests that torch could not serve
   std::optional<Failure> error;  // the exception that ended the program
@@ -81,7 +83,8 @@ struct DryReport {
   // The number of cards on which the program took any memory.
   std::size_t used_cards() const;
   Bytes most_taken() const;  // the largest `taken` of any card
-  bool ran_out() const;      // the program failed because a request could not be served
+  // The program failed, and its exception says that memory ran out. Without an exception: and a request was refused.
+  bool ran_out() const;
   bool used_the_card() const { return used_cards() > 0; }
 };
 

@@ -20,7 +20,8 @@
 // Differences from a step with the whole batch:
 // - Sums are made in another order, so gradients differ by rounding.
 // - Layers that look across the batch: BatchNorm takes mean and variance of a micro-batch. They are found, by their
-//   modules and in the graph of the first loss of a window, and refused unless they are allowed by name.
+//   modules and in the graph of the first loss of a window, and refused unless they are allowed by name. If a layer of
+//   the module is allowed, the graph is not searched, because it does not show which nodes are that layer's.
 // - Losses over pairs of samples (contrastive losses, triplets mined in the batch, a variance over the batch) see only
 //   the pairs inside a micro-batch. No code can see that: do not use them with this.
 // - Dropout draws other numbers.
@@ -106,18 +107,18 @@ class Accumulation final {
   // Returns `loss`, a mean over `part` things, times its share of the whole. Add up the weighed losses of one
   // micro-batch if they average over different things, and give the sum to backward(). A loss over nothing (`part` is
   // 0: its mask is empty, the mean is nan) gives an undefined tensor. BadArgument: `part` is below 0 or more than is
-  // left.
+  // left, or begin() was given no count named `of`.
   Result<at::Tensor> weigh(const at::Tensor& loss, double part, const std::string& of = "samples");
 
   // Runs the backward pass of a micro-batch, with the scaler's scale. Call it outside of an AutocastGuard. The pass is
   // the window's last if the parts add up to the whole. BadArgument: the graph has batch_norm in training as a
-  // function, and "batch_norm" is not allowed; or before_last was called for an earlier pass.
+  // function, "batch_norm" is not allowed, and differences() is empty; or before_last was called for an earlier pass.
   Status backward(const at::Tensor& loss, double part);
   Status backward(const at::Tensor& weighed);  // an undefined tensor does nothing
 
   // Ends the window: unscales, clips, steps each optimizer that has gradients, updates the scaler. BadArgument if the
-  // parts do not add up to the whole, or if before_last was not called. Then the gradient is not that of the batch, and
-  // the window stays open.
+  // parts of any count do not add up to the whole, or if before_last was not called. Then the gradient is not that of
+  // the batch, and the window stays open. Whole numbers must add up exactly, others within 1e-4 of the whole.
   Result<End> step(torch::optim::Optimizer& optimizer) { return step(std::vector{&optimizer}); }
   Result<End> step(const std::vector<torch::optim::Optimizer*>& optimizers);
   // Ends the window without a step, after an error. The gradients stay as they are.

@@ -15,13 +15,16 @@
 namespace ullage::read {
 
 struct FoundMessage {
-  trace::OutOfMemory error;         // without line, traceback, code and before
+  trace::OutOfMemory error;         // without line, traceback, code, before and after
   std::size_t lead = 0;             // offset of the lead in the text
   std::size_t end = 0;              // offset after its last letter
   std::vector<std::string> unread;  // sizes that no clause reads, in squeezed text: "12.00gib"
 };
 
-// Returns the first message whose lead begins in [from, to). Text before offset `not_before` is never part of it.
+// Returns the first message whose lead begins in [from, to). If that lead is from the middle of a message, the
+// beginning may be found up to 600 bytes before it. Text before offset `not_before` is never part of a message. Skips
+// advice, lines that report no failure ("OOMKilled: false"), and code that quotes a message without figures. Reads at
+// most 8 KiB of a message.
 std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
                                          std::size_t not_before = 0);
 

@@ -6,7 +6,7 @@
 // which. Files are untrusted: every place and size is checked before use.
 //
 // The file is mapped, so its pages become resident only when they are read. Checksums of tensors' bytes are not
-// checked.
+// checked. Refused are files of torch.save that are compressed or that state another byte order than little-endian.
 
 #include "ullage/base/result.h"
 #include "ullage/read/file/file_content.h"

@@ -24,8 +24,8 @@ struct WantedWeight {
 enum class ExtraWeights { Refused, Allowed };
 
 // BadFile if keys are missing, have another shape or are extra. The message gives the number of each and the first ten.
-// If keys are missing, it also names the prefix under which all wanted keys are there, if there is one. Types are not
-// compared.
+// If keys are missing, up to 16 prefixes are tried. The message names the one under which all wanted keys are there, if
+// there is one. Types are not compared.
 Status match(const Weights& weights, std::span<const WantedWeight> wanted, ExtraWeights extra = ExtraWeights::Refused);
 // The same; `may_be_extra` decides by name whether a tensor may be extra.
 Status match(const Weights& weights, std::span<const WantedWeight> wanted,
@@ -35,8 +35,8 @@ Status match(const Weights& weights, std::span<const WantedWeight> wanted,
 // Missing tensors are ignored.
 Status match_floats(const Weights& weights, std::span<const WantedWeight> wanted);
 
-// Says what an unknown file has: "its names begin with state_dict.model. (860), state_dict.cond_stage_model. (197)",
-// the most frequent ones first.
+// Says what an unknown file has: "its names begin with state_dict.model. (860), state_dict.cond_stage_model. (197)", at
+// most eight, the most frequent ones first.
 std::string beginnings_of(const Weights& weights);
 
 }  // namespace ullage::read

@@ -16,9 +16,10 @@ void write_memory_viz(const trace::Recording& recording, std::ostream& out);
 // profile.
 Status write_memory_viz(const trace::Input& input, std::ostream& out);
 
-// Writes Chrome's JSON trace event format, which Perfetto reads. It has counters of live and reserved bytes, a slice
-// for each of the 2000 largest storages of a device, and annotations as slices. A trace also gets its ops, in a row for
-// each thread. BadArgument for a log, which has no history.
+// Writes Chrome's JSON trace event format, which Perfetto reads. It has counters of live and reserved bytes, and a
+// slice for each of the 2000 largest storages of a device. Refused requests are instants. If the file has times,
+// annotations are slices; else the axis counts events. A trace has no reserved bytes, but its ops, in a row for each
+// thread, and autograd's saves as instants. BadArgument for a log, which has no history.
 Status write_perfetto(const trace::Input& input, std::ostream& out);
 
 }  // namespace ullage::report

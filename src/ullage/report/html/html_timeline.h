@@ -2,8 +2,8 @@
 #pragma once
 
 // The data from which a page draws its timeline and its view of the segments. It has the live bytes as stacked owners
-// at some thousand moments, every extremum among them. It also has the storages and the ranges of reserved addresses,
-// with the time they existed. It is small enough for a page, however long the history is.
+// at some thousand moments (sample_moments() chooses them). It also has the storages and the ranges of reserved
+// addresses, with the time they existed. It is small enough for a page, however long the history is.
 //
 //   moment     0        1        2   ...   n        moment m is after event m - 1; 0 is before the first event
 //   event          0        1        ...  n-1
@@ -59,15 +59,17 @@ struct Timeline {
   std::uint64_t events = 0;
   std::vector<std::uint64_t> moments;  // ascending, from 0 to `events`
   std::vector<std::int64_t> times;     // for each moment, microseconds since the first event; empty: not recorded
-  std::vector<TimelineOwner> owners;   // the most important first; the first `stacked` have a column each
-  std::size_t stacked = 0;
+  // At most 300. The first `stacked` are the most important and have a column each, those that rarely change first. The
+  // rest follows by importance: the bytes at the peak, or half of the highest level if that is more.
+  std::vector<TimelineOwner> owners;
+  std::size_t stacked = 0;                 // at most 15
   std::vector<std::vector<Bytes>> levels;  // [column][moment]; the last column is the sum of all other owners
   std::vector<Bytes> reserved;             // for each moment
   std::uint64_t peak = 0;                  // the moment of the peak; in `moments`
   std::uint64_t shown = 0;                 // the moment that the diagnosis is about; in `moments`
   std::vector<RefusedRequest> refused;     // at most 1000, each in `moments`
   std::vector<PlacedStorage> storages;     // by `from`
-  // Number of storages left out: the smallest, and those live at `shown` or `peak` last.
+  // Number of storages beyond 60,000, which are left out: the smallest, and those live at `shown` or `peak` last.
   std::uint64_t storages_left_out = 0;
   std::vector<PlacedRange> ranges;   // empty: the file does not state them
   std::vector<Strip> strips;         // the deduced ones, then the program's own; each by `from`
@@ -83,9 +85,9 @@ Timeline make_timeline(const InputHistory& history, const trace::Levels& levels,
 
 // The parts of make_timeline(), each in its own source, html_<part>.cpp.
 
-// Returns ascending moments, with the first, the last and all of `wanted`, so that a curve through them loses no peak
-// and no valley. Up to 6,000 events give every moment. A longer history is cut into 1,500 equal stretches. Each gives
-// its two ends, its lowest and highest live level, and its highest reserved level.
+// Returns ascending moments, with the first, the last and all of `wanted`. Up to 6,000 events give every moment. A
+// longer history is cut into 1,500 equal stretches. Each gives its two ends, its lowest and highest live level, and its
+// highest reserved level. So a curve through the moments loses no stretch's peak or valley, only smaller ones in it.
 std::vector<std::uint64_t> sample_moments(const trace::Levels& levels, std::vector<std::uint64_t> wanted);
 // Returns which addresses the pool held at which time, from the events and from the segments at the end. A range that
 // is given back or is there at the end, but was never taken in the events, existed before the first event. Never fails:

@@ -22,7 +22,7 @@ std::string clean(std::string_view text, bool unicode);
 std::size_t columns(std::string_view cleaned);
 
 // Returns at most `width` columns of a cleaned text; a longer one ends in "...". With `keep_end` its end is kept
-// instead, as for a path, which has the file's name at its end.
+// instead, as for a path, which has the file's name at its end. A `width` below 4 gives the beginning without dots.
 std::string clip(std::string_view cleaned, std::size_t width, bool keep_end = false);
 
 // Returns the lines of a cleaned text, broken at blanks if there are any. There is at least one line; none is wider
