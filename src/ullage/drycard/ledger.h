@@ -50,7 +50,8 @@ struct LedgerName {
   std::array<char, kLength> text{};   // ends with a zero; longer names are cut
 };
 
-// An error that would have corrupted data or crashed on a real card (card/work.h). `set` is written last.
+// With checks: an error that would have corrupted data or crashed on a real card (card/work.h), or a refused request.
+// `set` is written last.
 struct LedgerFinding {
   std::atomic<std::uint32_t> set{0};
   std::array<char, 252> text{};  // ends with a zero
@@ -74,11 +75,12 @@ struct CardLedger {
   LedgerWord launches{0};  // kernels that would have run, also those of graphs
   LedgerWord reads{0};     // copies of unknown bytes from a card to the host, which gave zeros
   LedgerWord read_bytes{0};
-  LedgerWord synchronized{0};      // waits for a stream, an event or a card
-  LedgerWord processes{0};         // processes that made a context on some card
-  LedgerWord unknown_calls{0};     // calls of functions that are not implemented
-  LedgerWord unanswered_plans{0};  // plans of cuDNN whose workspace counts as 0, because the real library was missing
-  LedgerWord unanswered_rnns{0};   // calls of cuDNN's recurrent networks, whose spaces count as 0
+  LedgerWord synchronized{0};   // waits for a stream, an event or a card
+  LedgerWord processes{0};      // processes that made a context on some card
+  LedgerWord unknown_calls{0};  // calls of functions that are not implemented
+  // Plans of cuDNN whose workspace counts as 0, because the real library is missing or cannot plan without a card.
+  LedgerWord unanswered_plans{0};
+  LedgerWord unanswered_rnns{0};  // calls of cuDNN's recurrent networks, whose spaces count as 0
 
   std::array<LedgerCard, kMostCards> card;
   std::array<LedgerProcess, kProcesses> process;

@@ -35,8 +35,9 @@ struct DryCardCount {
   std::uint64_t launches = 0, unread_launches = 0;  // of kernels; those whose arguments could not be looked at
   // Different kernels that were launched, counted once in each process.
   std::uint64_t kernels = 0;
-  Bytes kernel_code;                       // of these: a real card loads it at the first launches
-  std::uint64_t findings = 0;              // errors that would have corrupted data or crashed on a real card
+  Bytes kernel_code;  // of these: a real card loads it at the first launches
+  // Errors that would have corrupted data or crashed on a real card, and requests that the card refused.
+  std::uint64_t findings = 0;
   std::vector<std::string> finding_texts;  // the first ones
 };
 

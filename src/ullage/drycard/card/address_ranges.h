@@ -18,8 +18,8 @@ class AddressRanges final {
  public:
   void add(Address begin, Address end) { give(begin, end - begin); }
 
-  // Takes `size` bytes at a multiple of `alignment`, a power of two; at `wanted` if that place is free. Returns 0 if no
-  // free part is large enough.
+  // Takes `size` bytes at a multiple of `alignment`, a power of two; at `wanted`, a multiple too, if that place is
+  // free. Returns 0 if no free part is large enough.
   Address take(std::size_t size, std::size_t alignment, Address wanted = 0) {
     if (wanted != 0) {
       auto it = free_.upper_bound(wanted);

@@ -2,7 +2,8 @@
 #pragma once
 
 // Finds the compute capabilities that a program's kernels were compiled for. A card runs the newest code that is not
-// newer than itself: a card of 8.9 runs torch's kernels for 8.6. Libraries (cub) choose their launches by that.
+// newer than itself: a card of 8.9 runs torch's kernels for 8.6. Machine code must be of its generation (8), PTX need
+// not. Libraries (cub) choose their launches by that.
 
 #include "ullage/drycard/card/kernel_arguments.h"
 
@@ -28,7 +29,7 @@ struct KernelFacts {
   std::size_t code = 0;   // bytes that a card loads for it
   bool is_new = true;     // it was not launched yet
 };
-// For a card of that capability. The reference stays valid.
+// For a card of that capability; the first call for a function decides it. The reference stays valid.
 KernelFacts& kernel_facts(const void* function, int card);
 
 }  // namespace ullage::drycard

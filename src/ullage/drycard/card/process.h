@@ -17,7 +17,7 @@ namespace ullage::drycard {
 //   ULLAGE_DRYCARD_CARD    a name of cards.h; if not set or unknown ("cuda"): a card like an A100
 //   ULLAGE_DRYCARD_MEMORY  total bytes of each card, instead of the table's
 //   ULLAGE_DRYCARD_REFUSES 0: the cards state that total, but serve every request, to show what a program needs
-//   ULLAGE_DRYCARD_COUNT   how many of these cards there are; if not set: 1
+//   ULLAGE_DRYCARD_COUNT   how many of these cards there are, 0 to 16; if not set: 1
 //   ULLAGE_DRYCARD_CUDA    12 or 13, the runtime that the program was built for; if not set: 13
 //   ULLAGE_DRYCARD_LEDGER  path of the account (ledger.h)
 //   ULLAGE_DRYCARD_CUDNN, ULLAGE_DRYCARD_NCCL  the versions that these libraries state; if not set: 99999, 22907.
@@ -48,6 +48,7 @@ Error use_current();
 bool uses_card(int ordinal);
 
 int current_card();  // the ordinal that this thread uses
+// Makes no context. Errors are those of use_card(), but for kOutOfMemory.
 Error set_current_card(int ordinal);
 
 // The part of the address space that belongs to a card. It is known once this process uses a card.

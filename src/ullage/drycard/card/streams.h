@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Streams and events of a card that does everything at once, and the capture of CUDA graphs. A stream that is being
-// captured only counts what it would have done.
+// Streams and events, and the capture of CUDA graphs. The card does everything at once; with checks, work stays pending
+// for a while (work.h). A stream that is being captured only counts what it would have done.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/work.h"
