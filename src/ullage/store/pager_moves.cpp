@@ -15,7 +15,7 @@ namespace {
 // and write another. If each fault evicted the other storage, the instruction would fault for ever.
 constexpr std::uint64_t kKeptAfterFault = 4;
 constexpr int kWritesForAFault = 3;
-constexpr int kMostRecounts = 20;  // some 10 ms each
+constexpr int kMostRecounts = 20;  // each takes some 10 ms, at most some seconds
 // The ranks of storages that could be evicted; the highest goes first. Only faults evict pinned storages, because they
 // cannot be refused. They do so before they evict one that was just healed, which would make the same thread fault
 // again.
