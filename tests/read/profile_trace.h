@@ -17,7 +17,7 @@ class ProfileText {
   nlohmann::json head = {{"schemaVersion", 1},
                          {"deviceProperties", {{{"id", 0}, {"name", "Some GPU"}, {"totalGlobalMem", 8589934592u}}}}};
 
-  // Adds a memory event of CUDA device 0. Totals are written unless `allocated` is negative.
+  // Adds a memory event of CUDA device 0. Each total is written unless it is negative, the address unless it is 0.
   ProfileText& memory(double at, long long bytes, unsigned long long address = 0, long long allocated = -1,
                       long long reserved = -1) {
     nlohmann::json event = {{"ph", "i"}, {"s", "t"}, {"name", "[memory]"}, {"pid", 1}, {"tid", 7}, {"ts", at}};

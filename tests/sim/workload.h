@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Random requests as programs make them. Sizes are of all magnitudes; many are repeated, and some are at the borders of
-// the allocator's rules. There are several streams, blocks that other streams use, and now and then an emptied cache.
+// Random requests as programs make them. Sizes are of all magnitudes up to 256 MiB; many are repeated, and some are at
+// the borders of the allocator's rules. There are several streams, blocks that other streams use, and now and then an
+// emptied cache.
 
 #include "ullage/sim/caching.h"
 
