@@ -41,8 +41,8 @@ class UseHistory final {
   void add_death(UseId last);
 
   // Predicts at which op the storage whose last use was `last` is used again or freed (`dies`). Returns nothing if the
-  // op of that use has no twin, if the twin has fewer uses, or if nothing has happened to the twin's storage since.
-  // Also if the op or its twin is forgotten by now.
+  // op of that use has no twin, or if the twin has fewer uses. Also if nothing has happened to the twin's storage
+  // since, or if the op or its twin is forgotten by now.
   struct Next {
     OpId at;
     bool dies = false;

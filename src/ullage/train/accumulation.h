@@ -111,8 +111,9 @@ class Accumulation final {
   Result<at::Tensor> weigh(const at::Tensor& loss, double part, const std::string& of = "samples");
 
   // Runs the backward pass of a micro-batch, with the scaler's scale. Call it outside of an AutocastGuard. The pass is
-  // the window's last if the parts add up to the whole. BadArgument: the graph has batch_norm in training as a
-  // function, "batch_norm" is not allowed, and differences() is empty; or before_last was called for an earlier pass.
+  // the window's last if the parts add up to the whole. BadArgument if before_last was called for an earlier pass.
+  // BadArgument also if the graph has batch_norm in training as a function, unless "batch_norm" is allowed or
+  // differences() is not empty.
   Status backward(const at::Tensor& loss, double part);
   Status backward(const at::Tensor& weighed);  // an undefined tensor does nothing
 
