@@ -17,7 +17,7 @@
 namespace ullage {
 
 // Two convolutions with a batch norm between them, an optimizer like Adam with one state, MSE. At batch b, layer 0
-// makes an activation of b x 8 MiB, which is saved for the backward pass, and uses b x 3 MiB of scratch.
+// makes an activation of b x 8 MiB and uses b x 3 MiB of scratch. The activation is saved for the backward pass.
 class SmallTraining {
  public:
   explicit SmallTraining(std::uint64_t batch, bool names = true) : batch_(batch), names_(names) {
