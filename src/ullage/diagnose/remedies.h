@@ -42,11 +42,12 @@ std::span<const RemedyRule> take_remedies();     // Ullage's own commands, for w
 // Returns every remedy, family by family.
 std::vector<RemedyRule> all_remedies();
 
-// Returns at most eight remedies for `causes`, most bytes saved first; those without a figure last, in the order of
-// their causes. Of more than eight, those for the first causes stay. A cause of confidence below 0.1 gets remedies only
-// if there are none yet. For a message, the advice of the tools that it shows comes first for each cause, and replaces
-// general remedies that say the same. A message's request may be larger than all that is live and than what is free.
-// Then what makes the request smaller comes first for all causes, and so does the advice of tools.
+// Returns at most eight remedies for `causes`, most bytes saved first; those without a figure last. The first eight in
+// this order are taken, and those without a figure keep it:
+// - As their causes. A cause of confidence below 0.1 gets remedies only if there are none yet.
+// - For one cause, first the advice of the tools that a message shows. General remedies that say the same are left out.
+// - If a message's request is larger than all that is live and than what is free: for all causes, what makes the
+//   request smaller and the advice of tools come before the rest.
 std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Cause>& causes);
 
 }  // namespace ullage::diagnose
