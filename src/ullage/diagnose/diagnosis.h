@@ -112,7 +112,7 @@ struct Diagnosis {
   std::optional<Saved> saved;        // at that moment; only for a trace
   std::optional<sim::Replay> replay;
   std::vector<Cause> causes;       // most probable first
-  std::vector<Remedy> remedies;    // most bytes saved first; those without a figure last, in their causes' order
+  std::vector<Remedy> remedies;    // most bytes saved first; those without a figure last (remedies.h: their order)
   std::vector<std::string> notes;  // contradictions in the input, and what it cannot show
   std::string to_know_more;        // what to record to be sure, and how; empty: nothing more is needed
   std::string next;                // the next command
