@@ -203,7 +203,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   bool forked_ = false;
   // Bytes shared with forked children that were written or given up, in all.
   Bytes diverged_;
-  std::atomic<std::uint64_t> shared_by_forks_{0};  // spans of storages with Pageable::shared
+  std::atomic<std::uint64_t> shared_by_forks_{0};         // spans of storages with Pageable::shared
   std::unordered_set<std::uint64_t> written_since_fork_;  // addresses of storages that are not the pool's
   Bytes spilled_for_forks_;  // bytes spilled by before_fork() while nothing else was spilled
   Bytes childs_share_;       // in a forked child: most bytes that may be present when it reads a storage back

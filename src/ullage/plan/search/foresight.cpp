@@ -35,8 +35,7 @@ class Foresight final {
       spilled_.after[i] = After::Spill;
       slots_.push_back(i);
     }
-    std::stable_sort(slots_.begin(), slots_.end(),
-                     [this](SlotIndex a, SlotIndex b) { return length(a) < length(b); });
+    std::stable_sort(slots_.begin(), slots_.end(), [this](SlotIndex a, SlotIndex b) { return length(a) < length(b); });
   }
 
   bool can_spill() const { return !slots_.empty(); }

@@ -164,7 +164,9 @@ void Planning::observed() {
     busy_ = true;
     stopping_.store(ended_);
   }
-  if (settings_.reserve && !settings_.reserve(needed)) {
+  using Room = Charges::PlanningRoom;
+  const Room room = settings_.reserve ? settings_.reserve(needed) : Room::Beside;
+  if (room == Room::None) {
     not_busy();
     state_.store(State::GaveUp);
     if (settings_.say)
@@ -172,6 +174,9 @@ void Planning::observed() {
                     " that making one takes; tensors are moved on demand");
     return;
   }
+  if (room == Room::Alone && settings_.say)
+    settings_.say("the program waits for its plan: the " + to_string(needed) +
+                  " that making one takes are not free while it runs");
   start_thread([this, recording]() mutable {
     plan(*recording);
     recording.reset();
@@ -180,7 +185,7 @@ void Planning::observed() {
     not_busy();
   });
   std::unique_lock lock(lock_);
-  if (settings_.wait) changed_.wait(lock, [this] { return !busy_; });
+  if (settings_.wait || room == Room::Alone) changed_.wait(lock, [this] { return !busy_; });
 }
 
 void Planning::not_busy() {

@@ -9,6 +9,7 @@
 #include "ullage/runtime/ops/kernel_facts.h"
 #include "ullage/runtime/plan/cast_choice.h"
 #include "ullage/runtime/plan/plan_follower.h"
+#include "ullage/runtime/pool/charges.h"
 #include "ullage/runtime/record/recorder.h"
 
 #include "ullage/plan/model/stands_on.h"
@@ -35,9 +36,9 @@ class Planning final {
     plan::StandsOn on;                            // on a card no kernels are probed, and plans use none of KernelFacts
     std::function<void()> synchronize;            // as Recorder::Settings::synchronize
     std::function<std::vector<store::LiveStorage>()> live;  // the pool's storages, now
-    // reserve() reserves bytes outside the pool that planning is about to take, and give_back() ends that. False: there
-    // is no room. Both empty: nothing needs to be reserved.
-    std::function<bool(Bytes)> reserve;
+    // reserve() reserves bytes outside the pool that planning is about to take, and give_back() ends that. Both empty:
+    // nothing needs to be reserved, and the program runs meanwhile.
+    std::function<Charges::PlanningRoom(Bytes)> reserve;
     std::function<void()> give_back;
     // What decides which steps are cast; null: none is. It must live for ever.
     CastChoice* cast_choice = nullptr;

@@ -44,16 +44,20 @@ void Charges::discharge(Bytes bytes) {
   note_(-static_cast<std::int64_t>(bytes.count));
 }
 
-bool Charges::begin_planning(Bytes bytes) {
+Charges::PlanningRoom Charges::begin_planning(Bytes bytes) {
   const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
   of_planning_ = saturating_sub(outside + bytes, expected);
   // By how much the pool's limit will sink. The limit already leaves room for the bytes that are outside now.
   const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
-  if (pager_.store().counts().limit < pager_.counts().at_once_peak + lost) return false;
+  const bool beside = pager_.store().counts().limit >= pager_.counts().at_once_peak + lost;
   budget_.charge(of_planning_);
   budget_.leave_out_of_least(true);
-  pager_.trim();  // gives way now, not at the watch's next look, because planning begins at once
-  return true;
+  while (pager_.trim() > Bytes{}) {  // gives way now, not at the watch's next look, because planning begins at once
+  }
+  if (beside) return PlanningRoom::Beside;
+  if (pager_.missing() == Bytes{}) return PlanningRoom::Alone;
+  end_planning();
+  return PlanningRoom::None;
 }
 
 void Charges::end_planning() {

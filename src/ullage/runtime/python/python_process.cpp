@@ -328,8 +328,8 @@ std::string script() {
   for (const auto& [word, meaning] :
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%FOLLOWS%", address_of(&follows)},
         std::pair{"%WHOLE%", address_of(&region_recorded)}, std::pair{"%COLLECTS%", address_of(&collects)},
-        std::pair{"%STEP%", address_of(&step_ended)},
-        std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
+        std::pair{"%STEP%", address_of(&step_ended)}, std::pair{"%END%", address_of(&interpreter_ends)},
+        std::pair{"%NAME%", address_of(&ullage_name_parameter)},
         std::pair{"%THREAD%", callbacks().thread_begins ? address_of(&thread_begins) : "0"},
         std::pair{"%PLACE%", callbacks().place_of_storage ? address_of(&place_of) : "0"},
         std::pair{"%READY%", address_of(&ready)},
