@@ -140,8 +140,9 @@ class CardPagerTest : public CardTest {
     const Address first = pick(draw >> 4);
     const Address second = pick(draw >> 20);
     const bool writes = draw % 3 == 0;
-    const std::vector<OpInput> inputs{{first, storages_.at(first).size, false},
-                                      {second, storages_.at(second).size, writes}};
+    const bool sure = draw % 5 < 3;
+    const std::vector<OpInput> inputs{{first, storages_.at(first).size, false, false, sure},
+                                      {second, storages_.at(second).size, writes, false, sure && !writes}};
     ASSERT_FALSE(pager_->begin_op(draw % 31, inputs));
     launch(first, storages_.at(first).size, storages_.at(first).seed, false);
     Storage& other = storages_.at(second);
@@ -392,6 +393,35 @@ TEST_F(CardPagerTest, KeepsWhatAnOpWroteThatSaidItReads) {
   ASSERT_TRUE(pager_->planned().spill(at));
   run_program(0);
   EXPECT_EQ(pager_->counts().rewrites_avoided, Bytes{});
+}
+
+TEST_F(CardPagerTest, WritesOnceWhatOpsSurelyReadAlone) {
+  open(1_GiB);
+  allocate(0);
+  const Address at = storages_.begin()->first;
+  const auto [size, seed] = storages_.at(at);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(pager_->planned().spill(at));
+    ASSERT_FALSE(pager_->begin_op(2, std::vector<OpInput>{{at, size, false, /*sliceable=*/false, /*only_read=*/true}}));
+    launch(at, size, seed, false);
+    pager_->end_op();
+  }
+  EXPECT_EQ(pager_->counts().rewrites_avoided, size + size);
+  EXPECT_EQ(pager_->counts().written, size);
+  run_program(0);
+}
+
+TEST_F(CardPagerTest, KeepsWhatWasWrittenOutsideOfAnOp) {
+  open(1_GiB);
+  allocate(0);
+  const Address at = storages_.begin()->first;
+  ASSERT_TRUE(pager_->planned().spill(at));
+  ASSERT_FALSE(pager_->bring_back(at, /*may_write=*/true));
+  storages_.at(at).seed = ++seed_;
+  launch(at, storages_.at(at).size, seed_, true);
+  ASSERT_TRUE(driver_->synchronize());
+  ASSERT_TRUE(pager_->planned().spill(at));
+  run_program(0);
 }
 
 TEST_F(CardPagerTest, WritesOnceWhatAutogradSaved) {

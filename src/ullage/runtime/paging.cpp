@@ -12,10 +12,19 @@ namespace {
 
 using Inputs = c10::SmallVector<store::OpInput, 8>;
 
+// Is the call, or one that it runs inside, that of an op whose schema marks all that it writes?
+bool says_all_writes(const OpCall& call) {
+  for (const OpCall* one = &call; one != nullptr; one = one->outer) {
+    if (info_of(*one->handle).says_all_writes) return true;
+  }
+  return false;
+}
+
 Inputs inputs_of(const OpCall& call) {
   Inputs inputs;
+  const bool said = says_all_writes(call);
   for (const StorageUse& use : call.inputs) {
-    if (!use.unread) inputs.push_back({use.begin, use.size, use.written, use.sliceable});
+    if (!use.unread) inputs.push_back({use.begin, use.size, use.written, use.sliceable, said && !use.written});
   }
   return inputs;
 }

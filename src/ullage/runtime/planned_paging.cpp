@@ -89,7 +89,7 @@ void PlannedPaging::start(std::function<void(const store::Pager::FaultAnswer&)> 
   start_thread([this] { parts_.pager.run_in_background(); });
   if (paging_) {
     set_touch([this](Address begin, Bytes) {
-      parts_.pager.bring_back(begin);
+      parts_.pager.bring_back(begin, /*may_write=*/true);
       parts_.pool.update_marks();
     });
   }

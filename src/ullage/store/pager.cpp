@@ -141,7 +141,8 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
     ++found->second.ops;
     meet(found->second);
     if (captures_ > 0 && !std::exchange(found->second.captured, true)) pin(found->second);
-    const bool written = input.written || (!settings_.notices_writes && found->second.saves == 0);
+    const bool surely_read = settings_.notices_writes || input.only_read || found->second.saves > 0;
+    const bool written = input.written || !surely_read;
     ops.held.push_back({found->first, found->second.id, written});
     if (written) diverge(found->second);
     if (written && found->second.read_only()) make_writable(found->first, found->second);
@@ -232,12 +233,19 @@ void PagerCore::released(Address at) {
   if (found != storages_.end() && found->second.saves > 0) --found->second.saves;
 }
 
-std::optional<Shortage> PagerCore::bring_back(Address at) {
+std::optional<Shortage> PagerCore::bring_back(Address at, bool may_write) {
   Lock lock(lock_);
   const auto found = around(at);
-  if (found == storages_.end() || found->second.where == Where::Resident) return std::nullopt;
-  const Waiting waiting(*this);
-  return bring_back(lock, found->first, found->second.id, For::Input);
+  if (found == storages_.end()) return std::nullopt;
+  const Address begin = found->first;
+  const StorageId id = found->second.id;
+  if (found->second.where != Where::Resident) {
+    const Waiting waiting(*this);
+    if (std::optional<Shortage> missing = bring_back(lock, begin, id, For::Input)) return missing;
+  }
+  Pageable* storage = find(begin, id);
+  if (may_write && !settings_.notices_writes && storage != nullptr) make_writable(begin, *storage);
+  return std::nullopt;
 }
 
 Pager::FaultAnswer PagerCore::on_fault(Address at) {

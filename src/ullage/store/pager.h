@@ -46,6 +46,7 @@ struct OpInput {
   Bytes size;
   bool written = false;
   bool sliceable = false;  // with less room the op would run in slices that need not have this beside the others
+  bool only_read = false;  // surely: the op writes no more than it announces. Matters if notices_writes is false.
 };
 
 class Pager {
@@ -54,8 +55,9 @@ class Pager {
     // False: an access that no op announced to an evicted storage is an error, as on a card.
     bool heal_faults = true;
     // False: no page fault tells of a write, as on a card, and an op may write to what it announces as read. Then an op
-    // that uses a storage invalidates the storage's copy in the tier. If autograd has saved the storage, the copy stays
-    // valid, because autograd checks that saved tensors do not change.
+    // that uses a storage invalidates the storage's copy in the tier. The copy stays valid if the op surely only reads
+    // (OpInput::only_read), or if autograd has saved the storage, because autograd checks that saved tensors do not
+    // change.
     bool notices_writes = true;
     // True: libraries allocate blocks here and use them outside of ops (cuBLAS's workspaces on a card). Then a storage
     // is not evicted before some op has used or made it.
@@ -104,8 +106,9 @@ class Pager {
   virtual void saved(Address at) = 0;
   virtual void released(Address at) = 0;
 
-  // Brings back the storage that has `at` in its range, if there is one.
-  virtual std::optional<Shortage> bring_back(Address at) = 0;
+  // Brings back the storage that has `at` in its range, if there is one. `may_write`: what needs it is no op, and may
+  // write to it.
+  virtual std::optional<Shortage> bring_back(Address at, bool may_write = false) = 0;
 
   // For the SIGSEGV handler: an access to `at` was not allowed. Healed: the instruction can go on. NotOurs: the pager
   // is not the cause. Failed: the bytes cannot be brought back.

@@ -37,7 +37,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   bool fits(std::span<const OpInput> inputs) override;
   void saved(Address at) override;
   void released(Address at) override;
-  std::optional<Shortage> bring_back(Address at) override;
+  std::optional<Shortage> bring_back(Address at, bool may_write) override;
   FaultAnswer on_fault(Address at) override;
   Bytes trim(Bytes headroom) override;
   Bytes missing() override { return store_.missing(); }

@@ -74,6 +74,17 @@ TEST(RecomputeRules, TellsPartsOfAName) {
   EXPECT_EQ(parts_of("mine::add").base, "");
 }
 
+TEST(RecomputeRules, TellsWhoseSchemaMarksAllThatItWrites) {
+  for (const char* name : {"aten::mm", "aten::add_.Tensor", "aten::t", "aten::native_dropout", "aten::topk",
+                           "aten::_scaled_dot_product_flash_attention", "aten::convolution_backward"}) {
+    EXPECT_TRUE(writes_what_it_says(name)) << name;
+  }
+  for (const char* name : {"aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::_cudnn_rnn", "aten::unheard_of",
+                           "other::mm", "mm", "aten::empty"}) {
+    EXPECT_FALSE(writes_what_it_says(name)) << name;
+  }
+}
+
 TEST(RecomputeRules, TellsWhatKindOfWorkItIs) {
   EXPECT_TRUE(is_heavy("aten::addmm"));
   EXPECT_FALSE(is_heavy("aten::relu"));

@@ -98,6 +98,10 @@ constexpr std::string_view kRandomOnCard =
     " _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention "
     "_scaled_dot_product_flash_attention ";
 
+// They read weights and write only their results, but in an order of their own, so they are not recomputed.
+constexpr std::string_view kReaders =
+    " convolution_backward embedding_dense_backward native_group_norm_backward native_layer_norm_backward ";
+
 struct Family {
   std::string_view names;
   RecomputeRule rule;
@@ -168,6 +172,14 @@ bool makes_from_nothing(std::string_view name) {
 bool is_view(std::string_view name) {
   const OpName parts = parts_of(name);
   return !parts.in_place && has(kViews, parts.base);
+}
+
+bool writes_what_it_says(std::string_view name) {
+  const auto steady = [&](Kernels kernels) {
+    const RecomputeRule rule = recompute_rule_of(name, kernels);
+    return rule == RecomputeRule::Plain || rule == RecomputeRule::Random;
+  };
+  return steady(Kernels::Processor) || steady(Kernels::Card) || is_view(name) || has(kReaders, parts_of(name).base);
 }
 
 bool is_heavy(std::string_view name) { return has(kHeavy, parts_of(name).base); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/ops/op_info.h"
 
+#include "ullage/plan/model/recompute_rules.h"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/OperatorOptions.h>
 #include <ATen/core/function_schema.h>
@@ -75,10 +77,11 @@ bool may_hold_tensors(const c10::TypePtr& type) {
 
 const OpInfo* describe(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
-  auto* info = new OpInfo{op, {}, 0, false, 0, 0, {}, {}};
+  auto* info = new OpInfo{op, {}, 0, false, false, 0, 0, {}, {}};
   info->name = schema.name();
   if (!schema.overload_name().empty()) info->name += "." + schema.overload_name();
   info->seed = mix(kOdd, key_of(op));
+  info->says_all_writes = plan::writes_what_it_says(info->name);
   // An op with a kernel of its own for the CPU or CUDA is not composite there, even if it has a recipe for others.
   info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&

@@ -24,9 +24,10 @@ struct OpInfo {
   };
 
   c10::OperatorHandle handle;
-  std::string name;        // "aten::add.Tensor"
-  std::uint64_t seed = 0;  // where OpCall::signature begins
-  bool composite = false;  // made of other ops, which are intercepted one by one
+  std::string name;              // "aten::add.Tensor"
+  std::uint64_t seed = 0;        // where OpCall::signature begins
+  bool says_all_writes = false;  // its schema marks all arguments that it writes (plan::writes_what_it_says())
+  bool composite = false;        // made of other ops, which are intercepted one by one
   std::size_t arguments = 0;
   std::size_t returns = 0;
   std::vector<TensorArgument> tensors;

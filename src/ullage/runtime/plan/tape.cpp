@@ -341,7 +341,8 @@ std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const Stora
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr) continue;
     const bool written = std::find(taped.written.begin(), taped.written.end(), i) != taped.written.end();
-    pinned.push_back({address_of(inputs[i]), Bytes{inputs[i]->nbytes()}, written});
+    pinned.push_back(
+        {address_of(inputs[i]), Bytes{inputs[i]->nbytes()}, written, /*sliceable=*/false, /*only_read=*/!written});
   }
   if (const auto missing = pager_.begin_op(0, std::span(pinned.data(), pinned.size()))) {
     pool_.refuse(*missing, "running an op again");
