@@ -318,6 +318,16 @@ def test_layers_in_a_dictionary_are_repeated_layers(switches: Switches) -> None:
     assert noted["repeated_layers"]["name"] == "Layer" and noted["repeated_layers"]["count"] == 4, noted
 
 
+def test_only_layers_and_networks_that_learn_are_named(switches: Switches) -> None:
+    # A frozen network is called first, as the encoder of a diffusion model is; it has repeated layers too.
+    layers = ("(lambda Other: nn.ModuleList([Layer() for _ in range(3)] + [Other() for _ in range(3)]))"
+              "(type('Other', (Layer,), {}))")
+    encoder = "nn.MSELoss()\nclass Frozen(Layer): pass\nencoder = nn.Sequential(*[Frozen() for _ in range(5)]).requires_grad_(False)"
+    _, noted, _ = switches.run(layers=layers, loss=encoder, forward="out = net(encoder(x))")
+    assert noted["repeated_layers"]["name"] == "Layer and Other" and noted["repeated_layers"]["count"] == 6, noted
+    assert noted["forward"]["name"] == "Net", noted
+
+
 def test_optimizers(switches: Switches) -> None:
     for switch, word in (("foreach=0", ", foreach=False"), ("foreach=1", ", foreach=True"), ("fused=1", ", fused=True")):
         outside, _, _ = switches.run(switch)

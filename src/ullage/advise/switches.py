@@ -66,9 +66,11 @@ def line_of_program():
 
 
 class Depth(threading.local):
-    """How deep this thread is in calls of modules. Whether it is inside a checkpointed layer. Whether it is inside the
+    """How deep this thread is in calls of modules. Whether a network that learns was called. Whether it is inside a
+    checkpointed layer. Whether it is inside the
     forward function of a torch.autograd.Function for which a backward pass will come."""
     calls = 0
+    learned = False
     in_checkpoint = False
     in_function = False
 
@@ -78,7 +80,8 @@ facts = Facts()
 os.register_at_fork(after_in_child=facts.__init__)  # the child notes its own facts, in a file of its own
 depth = Depth()
 looked_at = set()  # ids of networks whose layers were looked at; a network stays alive as long as it trains
-repeated = set()  # ids of repeated layers
+repeated = {}  # of each repeated layer, by its id: its class
+learning = {}  # classes of repeated layers that keep something for a backward pass: do they have BatchNorm?
 
 
 facts.replace("torch", version=torch.__version__)
@@ -330,16 +333,30 @@ def look_at(network):
                 by_class.setdefault(type(child), []).append(child)
         for kind, layers in by_class.items():
             if len(layers) >= FEWEST_LAYERS:
-                repeated.update(map(id, layers))
+                repeated.update((id(layer), kind) for layer in layers)
                 inside.update(id(below) for layer in layers for below in layer.modules())
-                facts.note("repeated_layers", name=kind.__name__, count=len(layers),
-                           has_batch_norm=any(isinstance(one, torch.nn.modules.batchnorm._BatchNorm)
-                                              for one in layers[0].modules()))
     weight = next(network.parameters(), None)
     if weight is not None and weight.dtype in (torch.bfloat16, torch.float16):
         facts.note("half_weights", name=str(weight.dtype))
     if torch.backends.cudnn.benchmark:
         facts.note("cudnn_benchmark")
+
+
+def note_layer(layer, args, named):
+    """Notes the class of a repeated layer at its first call that keeps something for a backward pass: a checkpoint
+    around the others saves nothing."""
+    kind = repeated[id(layer)]
+    if kind in learning or not torch.is_grad_enabled() or not learns(layer, args, named):
+        return
+    facts.note("layer_call")
+    learning[kind] = any(isinstance(one, torch.nn.modules.batchnorm._BatchNorm) for one in layer.modules())
+    facts.replace("repeated_layers", **line_of_program(), name=" and ".join(one.__name__ for one in learning),
+                  count=sum(one in learning for one in repeated.values()), has_batch_norm=any(learning.values()))
+
+
+def learns(module, args, named):
+    """Does its call keep something for a backward pass, if gradients are recorded?"""
+    return any(one.requires_grad for one in module.parameters()) or any(one.requires_grad for one in tensors_in((args, named)))
 
 
 def is_network(module):
@@ -397,6 +414,9 @@ def call_network(call, module, args, named):
     device = device_of(module)
     if records_gradients():
         facts.note("forward", name=type(module).__name__, device=device)
+        if not depth.learned and learns(module, args, named):  # a frozen network may be called before it
+            depth.learned = True
+            facts.replace("forward", **line_of_program(), name=type(module).__name__, device=device)
     if "autocast" not in SWITCHES:
         return call_inside(call, module, args, named)
     return call_pass(call, module, args, named, device, is_evaluation(module, args, named))
@@ -437,7 +457,7 @@ def called(module, *args, **named):
     if depth.calls == 0:
         return called_outermost(plain_call, module, args, named)
     if id(module) in repeated:
-        facts.note("layer_call")
+        note_layer(module, args, named)
     if "checkpoint" in SWITCHES and id(module) in repeated and not depth.in_checkpoint and torch.is_grad_enabled():
         return checkpoint_of_torch(lambda *args, **named: call_layer(module, args, named), *args, use_reentrant=False,
                                    **named)
