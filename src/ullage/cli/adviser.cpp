@@ -109,7 +109,7 @@ class Adviser final {
           fmt::format("the program as it is did not finish its third step: {1}; by then it had taken {0}",
                       to_string(tried.peak), runner_.time_over()));
     }
-    if (!on_card() && !*plain.fits) advice_.refused = tried.error;
+    if (!on_card() && !plain.fits.value_or(true)) advice_.refused = tried.error;
     plain_ = std::move(tried);
     return std::nullopt;
   }
