@@ -220,6 +220,28 @@ TEST(Planner, SpillsWhatTheStepBeforeLeft) {
   EXPECT_NEAR(plan.overhead.count, static_cast<double>((16_MiB).count) / 1e9, 1e-12);  // written, never read
 }
 
+// What a step leaves is dropped within the step and recomputed, and only its last stay ends with a copy.
+TEST(Planner, DropsAndThenSpillsWhatItLeavesToTheNextStep) {
+  StepWriter writer;
+  const StorageIndex old = writer.from_before(16_MiB, "output of the step before");
+  const StorageIndex x = writer.op1({.name = "rand", .makes = {2_MiB}, .recompute = false});
+  writer.free(old);
+  const StorageIndex y = writer.op1({.name = "output", .reads = {x}, .makes = {16_MiB}, .took = Seconds{1e-5}});
+  for (int i = 0; i < 2; ++i) {
+    writer.op({.name = "look", .reads = {y}, .recompute = false});
+    writer.free(writer.op1({.name = "large", .reads = {x}, .makes = {24_MiB}, .recompute = false}));
+  }
+  writer.free(x);
+  const Step step = writer.step();
+  const Ask ask = ask_for(26_MiB, {});
+  const Plan plan = make_plan(step, ask);
+  ASSERT_EQ(plan.outcome, Plan::Outcome::Planned);
+  expect_right(step, ask, plan);
+  EXPECT_EQ(plan.schedule.away.size(), 1u);
+  EXPECT_TRUE(does(plan, What::Drop));
+  EXPECT_NEAR(plan.overhead.count, 1e-5 + static_cast<double>((16_MiB).count) / 1e9, 1e-12);
+}
+
 // A storage that no op of the step uses costs nothing, because it stays away.
 TEST(Planner, LeavesAwayWhatNoOpUses) {
   StepWriter writer;
