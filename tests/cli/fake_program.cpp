@@ -107,6 +107,7 @@ void follow_plan(const std::string& size) {
   slot().plans.store(1);
   slot().plan_adopted_at_step.store(4);
   slot().plan_peak.store(bytes(size).count);
+  slot().plan_step_us.store(1000);
   slot().plan_overhead_us.store(500);
   slot().plan_recomputes.store(3);
   slot().recomputed_ops.store(6);

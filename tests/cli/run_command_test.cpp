@@ -249,6 +249,7 @@ TEST_F(RunCommand, ReportsThePlanThatWasFollowed) {
   const auto json = report();
   EXPECT_EQ(json["plan"]["peak_bytes"], 900u << 20);
   EXPECT_EQ(json["plan"]["adopted_at_step"], 4);
+  EXPECT_DOUBLE_EQ(json["plan"]["step_seconds"].get<double>(), 0.001);
   EXPECT_DOUBLE_EQ(json["plan"]["overhead_seconds"].get<double>(), 0.0005);
   EXPECT_EQ(json["plan"]["lower_bound_seconds"], nullptr);
   EXPECT_EQ(json["recomputed_ops"], 6);

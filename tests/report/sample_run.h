@@ -61,6 +61,7 @@ struct SampleRun {
     slot.plan_adopted_at_step.store(4);
     slot.plan_peak.store((1045_MiB).count);
     slot.plan_peak_seen.store((1045_MiB).count);
+    slot.plan_step_us.store(2'000'000);
     slot.plan_overhead_us.store(120'000);
     slot.plan_bound_us.store(80'000);
     slot.plan_recomputes.store(41);

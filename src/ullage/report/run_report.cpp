@@ -150,6 +150,7 @@ std::optional<PlanFollowed> plan_of(const std::vector<const LedgerSlot*>& used) 
   PlanFollowed plan;
   plan.peak = Bytes{best->plan_peak.load()};
   plan.peak_seen = Bytes{best->plan_peak_seen.load()};
+  plan.step = seconds_of(best->plan_step_us.load());
   plan.overhead = seconds_of(best->plan_overhead_us.load());
   if (const std::uint64_t bound = best->plan_bound_us.load(); bound > 0) plan.bound = seconds_of(bound);
   plan.recomputes = best->plan_recomputes.load();

@@ -75,9 +75,10 @@ struct Moving {
 
 // The plan that the run followed. Times and counts are per step unless stated otherwise.
 struct PlanFollowed {
-  Bytes peak;       // most bytes of tensors present at once, as planned
-  Bytes peak_seen;  // the same as counted; zero: no step ran as planned from end to end
-  Seconds overhead;
+  Bytes peak;                    // most bytes of tensors present at once, as planned
+  Bytes peak_seen;               // the same as counted; zero: no step ran as planned from end to end
+  Seconds step;                  // the observed step that the plan was made for; zero: not known
+  Seconds overhead;              // what the plan adds to it
   std::optional<Seconds> bound;  // none: not computed
   std::uint64_t recomputes = 0;  // ops that are run again
   std::uint64_t spills = 0;      // storages that are spilled

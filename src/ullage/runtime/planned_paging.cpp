@@ -140,6 +140,7 @@ void PlannedPaging::write_figures(store::LedgerSlot& slot) const {
   slot.plans.store(counts.plans);
   if (const std::shared_ptr<const PlanProgram> program = follower_->program()) {
     slot.plan_peak.store(program->peak().count);
+    slot.plan_step_us.store(microseconds(program->step()));
     slot.plan_overhead_us.store(microseconds(program->overhead()));
     slot.plan_bound_us.store(microseconds(program->bound()));
     slot.plan_recomputes.store(program->recomputes());

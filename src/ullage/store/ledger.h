@@ -106,14 +106,15 @@ struct LedgerSlot {
   Word plan_adopted_at_step{0};  // the step at which the first was adopted, from 1 on
   Word plan_peak{0};             // most bytes of tensors present at once, as planned
   Word plan_peak_seen{0};        // the same as counted in steps that ran as planned
-  Word plan_overhead_us{0};
-  Word plan_bound_us{0};    // no plan costs less; 0 also if it was not computed
-  Word plan_recomputes{0};  // ops that a step runs again
-  Word plan_spills{0};      // storages that a step spills
-  Word plan_steps{0};       // steps that ran as planned from end to end
-  Word plan_deviations{0};  // times that the program left the plan within a step
-  Word plan_rescues{0};     // storages that were evicted or recomputed on demand while the plan was followed
-  Word recomputed_ops{0};   // in all, planned or on demand
+  Word plan_step_us{0};          // the observed step that the plan was made for
+  Word plan_overhead_us{0};      // what the plan adds to it
+  Word plan_bound_us{0};         // no plan costs less; 0 also if it was not computed
+  Word plan_recomputes{0};       // ops that a step runs again
+  Word plan_spills{0};           // storages that a step spills
+  Word plan_steps{0};            // steps that ran as planned from end to end
+  Word plan_deviations{0};       // times that the program left the plan within a step
+  Word plan_rescues{0};          // storages that were evicted or recomputed on demand while the plan was followed
+  Word recomputed_ops{0};        // in all, planned or on demand
   Word recompute_us{0};
   Word tape_peak{0};  // most bytes that the tape took outside the pool
 

@@ -35,6 +35,7 @@ Json plan_of(const std::optional<PlanFollowed>& plan) {
   if (!plan) return nullptr;
   return {{"peak_bytes", plan->peak.count},
           {"peak_seen_bytes", plan->peak_seen > Bytes{} ? Json(plan->peak_seen.count) : Json(nullptr)},
+          {"step_seconds", plan->step.count},
           {"overhead_seconds", plan->overhead.count},
           {"lower_bound_seconds", or_null(plan->bound)},
           {"adopted_at_step", plan->adopted_at_step},

@@ -92,9 +92,9 @@ std::string plain_line(const RunReport& report) {
                      to_string(report.pool_peak.value_or(Bytes{})));
 }
 
-// Returns "+6 % time (bound +4 %)", relative to a step without the plan; in seconds if no step was timed.
-std::string plan_time(const PlanFollowed& plan, const RunReport& report) {
-  const double plain = report.step_median.value_or(Seconds{}).count - plan.overhead.count;
+// Returns "+6 % time (bound +4 %)", relative to the step that the plan was made for; in seconds if that is not known.
+std::string plan_time(const PlanFollowed& plan) {
+  const double plain = plan.step.count;
   const auto text = [&](Seconds added) {
     return plain > 0 ? fmt::format("+{:.0f} %", 100 * added.count / plain) : "+" + to_string(added);
   };
@@ -108,9 +108,9 @@ std::string plan_line(const RunReport& report) {
   const auto count_of = [](std::uint64_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
-  std::string line = fmt::format("plan: {}, {}, {} recomputed, {} spilled; adopted at step {}", to_string(plan.peak),
-                                 plan_time(plan, report), count_of(plan.recomputes, "op"),
-                                 count_of(plan.spills, "storage"), plan.adopted_at_step);
+  std::string line =
+      fmt::format("plan: {}, {}, {} recomputed, {} spilled; adopted at step {}", to_string(plan.peak), plan_time(plan),
+                  count_of(plan.recomputes, "op"), count_of(plan.spills, "storage"), plan.adopted_at_step);
   if (plan.deviations > 0) {
     line += fmt::format("; {} from it, {} made", count_of(plan.deviations, "deviation"), count_of(plan.plans, "plan"));
   }
@@ -257,7 +257,7 @@ std::string changes_line(const RunReport& report) {
 
 // Says why no step was cast although --allow let the run cast steps if needed.
 std::string why_exact(const RunReport& report) {
-  if (report.plan) return "the exact plan costs " + plan_time(*report.plan, report);
+  if (report.plan) return "the exact plan costs " + plan_time(*report.plan);
   if (report.moving.happened()) return "tensors were moved on demand, and no plan was made";
   return "the program fits as it is";
 }

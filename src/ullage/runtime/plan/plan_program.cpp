@@ -25,6 +25,7 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
       loose_(sites_.values),
       taped_readers_(sites_.values),
       peak_(plan.peak),
+      step_(plan.step),
       overhead_(plan.overhead),
       bound_(plan.bound.value_or(Seconds{})) {
   const auto slot = [](const Action& action) { return 2 * action.at.value + (action.after ? 1 : 0); };

@@ -49,9 +49,11 @@ class PlanProgram final {
   // The op that makes this value; plan::kNone: it was there before the step.
   plan::OpIndex maker(plan::ValueIndex value) const { return makers_[value]; }
 
-  // The plan's figures for one step. peak() counts the requested bytes of tensors that are present at once. overhead()
-  // is the extra time, bound() the least extra time that any plan can cost (zero if not computed).
+  // The plan's figures for one step. peak() counts the requested bytes of tensors that are present at once. step() is
+  // the time of the step that the plan was made for. overhead() is the extra time, bound() the least extra time that
+  // any plan can cost (zero if not computed).
   Bytes peak() const { return peak_; }
+  Seconds step() const { return step_; }
   Seconds overhead() const { return overhead_; }
   Seconds bound() const { return bound_; }
   std::uint64_t recomputes() const { return recomputes_; }  // ops that a step runs again
@@ -74,7 +76,7 @@ class PlanProgram final {
   Table<plan::OpIndex, bool> taped_;
   Table<plan::ValueIndex, std::vector<plan::OpIndex>> taped_readers_;
   Bytes peak_;
-  Seconds overhead_, bound_;
+  Seconds step_, overhead_, bound_;
   std::uint64_t recomputes_ = 0, spills_ = 0;
 };
 
