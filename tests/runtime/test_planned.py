@@ -233,6 +233,19 @@ def forward(x): return all_rows(x if STEP > 5 else x[:64])
 """
 
 
+@case(deviations=0, rescues=0, least_steps=4)
+def a_plan_whose_making_needs_the_room_of_ops():
+    """
+more_steps = 2
+three = [torch.rand(27 << 18) for _ in range(3)]                    # what ops have needed at once so far
+torch.maximum(three[0], three[1], out=three[2])
+del three
+def meanwhile(step, part):                                          # many ops: the recording is long
+    if part != "forward done" or step == 0: return
+    for i in range(1500): torch.ones(i % 50 + 1).add_(i)
+"""
+
+
 @case(deviations=0, rescues=0, least_steps=STEPS - 4)
 def calls_that_touch_nothing_of_the_pool():
     """

@@ -46,10 +46,10 @@ void Charges::discharge(Bytes bytes) {
 
 Charges::PlanningRoom Charges::begin_planning(Bytes bytes) {
   const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
-  of_planning_ = saturating_sub(outside + bytes, expected);
-  // By how much the pool's limit will sink. The limit already leaves room for the bytes that are outside now.
-  const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
-  const bool beside = pager_.store().counts().limit >= pager_.counts().at_once_peak + lost;
+  // By how much the pool's limit will sink. The limit already leaves room for what is outside now, also if that is more
+  // than was reserved.
+  of_planning_ = saturating_sub(outside + bytes, std::max(outside, expected));
+  const bool beside = pager_.store().counts().limit >= pager_.counts().at_once_peak + of_planning_;
   budget_.charge(of_planning_);
   budget_.leave_out_of_least(true);
   while (pager_.trim() > Bytes{}) {  // gives way now, not at the watch's next look, because planning begins at once
