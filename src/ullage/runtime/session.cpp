@@ -358,9 +358,9 @@ class Running final : public Session, public PoolListener {
   // are announced before. The watch's thread makes room: this one may hold a lock that making room takes.
   void note_collection(bool begins) {
     if (settings_.tree == nullptr || ending_) return;
-    const Bytes shared = store::shared_pages_of(::getpid()).written;
+    if (!begins && announced_copies_ == Bytes{}) return;
+    const Bytes shared = store::shared_pages_of(::getpid()).written;  // takes milliseconds
     if (!begins) {
-      if (announced_copies_ == Bytes{}) return;
       const Bytes announced = std::exchange(announced_copies_, {});
       budget_.discharge(Bytes{charged_for_copies_.exchange(0)});
       budget_.leave_out_of_least(false);
