@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `ullage predict upscale` runs: some tiles in the middle of a picture, at small widths and tiles. It writes
-// nothing. If --input does not exist it makes up the picture. The height of a picture is no knob, because no tile's
-// bytes depend on it.
+// Runs what `ullage predict upscale` measures: some tiles from the middle of a picture, at small widths of the picture
+// and small heights of the tile. It writes nothing. If --input does not exist, it makes up the picture. The height of a
+// picture is no knob: a higher picture has more tiles, not larger ones. Edit this when a knob of the prediction
+// changes.
 
 #include "program/progress.h"
 #include "ullage/base/result.h"

@@ -10,8 +10,8 @@
 //   |  +-----+  |      |           |      |           |      |           |
 //   +-----------+      +-----------+      +-----------+      +-----------+
 //
-// A scale above 1 zooms inwards. In the published program too, so its default of 0.99 zooms outwards: each frame is a
-// hundredth smaller, and black appears at the rim.
+// A scale above 1 zooms inwards, as in the published program. The default of both programs is 0.99. It zooms outwards:
+// each frame is a hundredth smaller, and black appears at the rim. Edit this to change what a zoom does to a picture.
 
 #include "image/picture.h"
 #include "ullage/base/result.h"
@@ -32,9 +32,11 @@ struct Zoom {
 // image::kMaxPixels.
 Status check_zoom(const Zoom& zoom, const PictureSize& size);
 
-// The part cut out has its sides at width / 2 -+ width / (2 scale), rounded, halves to even. Equals Pillow's crop,
-// resize with Lanczos (columns first: image/resize.h) and ImageChops.offset. Takes two pictures' memory. ContractError
-// if check_zoom() fails.
+// Cuts out the columns from width / 2 - width / (2 * scale) to width / 2 + width / (2 * scale), both rounded, halves to
+// even; and the rows likewise, with the height. The result equals that of Pillow's crop, resize with Lanczos and
+// ImageChops.offset, if Pillow resizes each row to the new width before it resizes the columns to the new height
+// (image/resize.h says when it does). While it runs, `picture` and the result are in memory, and some rows.
+// ContractError if check_zoom() fails.
 image::Picture zoomed(const image::Picture& picture, const Zoom& zoom);
 
 // Returns "steps/12.png", as the published program names frames and ffmpeg's "steps/%d.png" reads them. Numbers begin

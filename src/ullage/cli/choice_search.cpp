@@ -104,7 +104,7 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
     const auto by_law = std::ranges::find(rows, choice.name, &LargestThatFits::knob);
     const bool law_fits = by_law != rows.end() && by_law->value > 0;
     // A law is tried at some values only, those between its takes. So the search goes on from its answer. If that is
-    // none of the option's values, it stays as it is.
+    // not among the option's values, the law's row stays as it is.
     if (law_fits && !std::ranges::binary_search(choice.values, by_law->value)) continue;
     TriedChoice tried(program, choice, question, progress, stopped);
     tried.know(row_of(choice, choice.value, made));

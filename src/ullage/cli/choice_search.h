@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the largest value of an option that fits the memory asked about. It is for options that no law covers (Choice,
-// base/knob.h): each value is rehearsed separately. A choice may be a knob as well. Then the search goes on from the
-// largest value that the law gave, because a law is tried at some values only.
+// Finds the largest value of an option that fits the memory asked about. It does so for choices (base/knob.h), options
+// at whose other values the program may do other ops. So each value is rehearsed by itself. If a choice is a knob as
+// well, there is a law for the values between those that were recorded. The search then begins at the largest value
+// that fits by the law. Edit this to change how the rows "largest" of `ullage predict` are searched.
 
 #include "ullage/cli/prediction_maker.h"
 
@@ -11,12 +12,14 @@
 
 namespace ullage::cli {
 
-// Adds one row to `made.prediction.largest` for each choice of the program. Numbers are bisected (value_search.h). If a
-// larger number takes less memory, the row has the smallest that fits. Of words (Choice::words) it tries all, the last
-// first, until one fits: no order of their bytes is known. A value whose rehearsal fails counts as one that does not
-// fit. The row has the value 0 if none fits. It replaces the law's row of the same name, unless the law's answer is
-// none of the option's values: then the law's row stays. Adds nothing if the question has no memory. Returns the
-// failure if a signal ended a rehearsal.
+// Adds one row to `made.prediction.largest` for each choice of the program. Adds nothing if the question has no memory.
+// - Numbers are bisected (value_search.h). If a larger number takes less memory, the row has the smallest that fits.
+// - Words (Choice::words) are tried from the last one on, which is the most preferred, until one fits.
+// - A value whose rehearsal fails counts as one that does not fit. If no value fits, the row has the value 0.
+// - The row replaces the law's row of the same name. But if the value in the law's row is not among the option's
+//   values, the law's row stays, and nothing is searched.
+// - A rehearsal that the kernel killed has failed like any other. Only if a person ended it (Ctrl-C, a signal to
+//   `ullage`) does the search end: then the failure is returned.
 std::optional<Failure> add_largest_choices(const RecordedProgram& program, const predict::Question& question,
                                            Progress& progress, Made& made);
 

@@ -2,6 +2,8 @@
 
 // The rules for causes outside this process's caching allocator (the pool). These are other processes, other consumers
 // in this process, libraries that asked too late, and a driver that refuses although it reports enough free memory.
+// Edit a threshold or a sentence for the user in the rule's function. A new rule is a row of kOutsideRules, described
+// in docs/explain.md.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -28,7 +30,8 @@ std::string named(const std::vector<trace::ProcessUse>& processes) {
   return text;
 }
 
-// Ranks that read one checkpoint all come to the device that the file names, mostly the first.
+// Returns whether the other processes on the device may be ranks of the same program. If ranks read one checkpoint,
+// every rank puts its tensors on the device that the file names, which is mostly the first one.
 bool others_may_be_ranks(const Evidence& evidence) {
   return evidence.signs.has(Sign::Deserializing) && evidence.facts.device.value_or(0) == 0;
 }
@@ -41,7 +44,7 @@ double confidence_of_others(Bytes others, const Evidence& evidence) {
   return others_may_be_ranks(evidence) ? sure * 0.6 : sure;
 }
 
-// Judges by `outside`, which is other processes' memory and this process's own outside the pool together.
+// Judges by `outside`: the memory of other processes, and this process's own outside the pool, together.
 std::optional<Finding> others_from_difference(const Evidence& evidence) {
   if (!evidence.outside || *evidence.outside < kContextAndDesktop) return std::nullopt;
   const Facts& facts = evidence.facts;
@@ -49,13 +52,14 @@ std::optional<Finding> others_from_difference(const Evidence& evidence) {
   double sure = confidence_of_others(beyond, evidence);
   if (facts.allocated.value_or(Bytes{}) > Bytes{}) sure *= 0.9;  // it may be this process's own memory outside the pool
   return Finding{sure,
-                 {fmt::format("of {} only {} are this pool's and {} free: {} are somebody else's, and a CUDA context "
-                              "explains at most about {}",
+                 {fmt::format("of {} only {} are this pool's and {} free: {} are outside it, and this process's CUDA "
+                              "context explains at most about {}",
                               to_string(*facts.capacity), to_string(*facts.reserved), to_string(*facts.free),
                               to_string(*evidence.outside), to_string(kContext))}};
 }
 
-// A limit for this process bounds what its pool holds, so what is not free beyond it belongs to others.
+// Judges by a limit for this process's pool. What the limit and the free bytes do not cover of the card is held outside
+// the pool, mostly by other processes.
 std::optional<Finding> others_beyond_the_limit(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (facts.process || facts.reserved || !facts.capacity || !facts.allowed) return std::nullopt;
@@ -63,7 +67,7 @@ std::optional<Finding> others_beyond_the_limit(const Evidence& evidence) {
   if (!others || *others < kContextAndDesktop || share(others, facts.capacity) < 0.1) return std::nullopt;
   return Finding{
       share(others, facts.capacity) >= 0.5 ? 0.7 : 0.45,
-      {fmt::format("of {} this pool may hold {} and {} are free: at least {} are somebody else's",
+      {fmt::format("of {} this pool may hold {} and {} are free: at least {} are held outside it",
                    to_string(*facts.capacity), to_string(*facts.allowed), to_string(*facts.free), to_string(*others))}};
 }
 
@@ -116,8 +120,8 @@ std::optional<Finding> outside_pool(const Evidence& evidence) {
   }
   if (evidence.told_by(Teller::Nccl)) {
     return Finding{0.4,
-                   {"NCCL takes its buffers from the driver, beside every pool: a share that was taken before leaves "
-                    "it no room"}};
+                   {"NCCL takes its buffers from the driver, beside every pool: if pools have taken the card before, "
+                    "it finds no room"}};
   }
   if (!evidence.consistent) return std::nullopt;
   if (evidence.own_outside) {
@@ -165,7 +169,7 @@ std::optional<Finding> library_workspace(const Evidence& evidence) {
   return Finding{0.3, {"cuDNN's algorithms ask for workspaces; with cudnn.benchmark it tries the largest ones too"}};
 }
 
-// Metal refused below the limit, for a process that held nothing.
+// Metal refused at most half of the limit to a process that held next to nothing (64 MiB at most).
 std::optional<Finding> metal_refused(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   const Bytes held = sum(facts.allocated, evidence.other_allocations.value_or(Bytes{})).value_or(1_GiB);
@@ -176,7 +180,8 @@ std::optional<Finding> metal_refused(const Evidence& evidence) {
                   "virtual machines (runners of CI services) have a Metal device without memory: use the CPU there"}};
 }
 
-// The words are those of a full device, but what failed or what stands beside them says that the driver is at fault.
+// The message has the words of a full device. But the call that failed, or other lines of the log, show that the driver
+// is at fault.
 std::optional<Finding> driver_at_fault(const Evidence& evidence) {
   if (evidence.signs.has(Sign::NoDriver)) {
     return Finding{0.55,
@@ -187,13 +192,13 @@ std::optional<Finding> driver_at_fault(const Evidence& evidence) {
     return Finding{
         0.4,
         {"the call that failed gives memory back and asks for none: " + evidence.signs.where(Sign::FreesOnly),
-         "an earlier call failed, or the driver itself: a newer or older one decides"}};
+         "an earlier call failed, or the driver is at fault: a newer or an older driver shows which"}};
   }
   if (evidence.message->form == "xpu-driver") {
     return Finding{0.35, {"Level Zero reports a fault of its driver in the same words as a full device"}};
   }
   if (evidence.message->form == "vulkan-submit" || evidence.message->form == "nvrm") {
-    return Finding{0.35, {"the kernel's part of the driver found no memory for itself, which is the machine's"}};
+    return Finding{0.35, {"the driver's part in the kernel found no memory for itself; it takes the machine's memory"}};
   }
   return std::nullopt;
 }
@@ -206,7 +211,8 @@ std::optional<Finding> driver_refused(const Evidence& evidence) {
   }
   const Facts& facts = evidence.facts;
   if (!evidence.told_by_pool() || !facts.free || !facts.requested) return std::nullopt;
-  // A segment is rounded up to 2 MiB, and printed figures are rounded: "4.44 GiB free" may be less than "4.44 GiB".
+  // A segment is rounded up to 2 MiB, and printed figures are rounded: what prints as "4.44 GiB free" may be less than
+  // a request that prints as "4.44 GiB".
   const Bytes spare = 2_MiB + evidence.precision * 2;
   if (saturating_sub(*facts.free, *facts.requested) < spare) return std::nullopt;
   if (facts.allowed && *facts.allowed < facts.capacity.value_or(*facts.allowed)) return std::nullopt;
@@ -228,7 +234,7 @@ constexpr std::array kOutsideRules = {
     CauseRule{"outside_pool", "Device memory outside PyTorch's pool", &outside_pool},
     CauseRule{"late_library_handle", "The device was full when a library wanted memory of its own",
               &late_library_handle},
-    CauseRule{"library_workspace", "cuDNN's workspaces do not fit", &library_workspace},
+    CauseRule{"library_workspace", "A library's workspaces do not fit (cuDNN, TensorRT)", &library_workspace},
     CauseRule{"driver_refused", "The driver refused although it says there is room", &driver_refused},
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules for causes within a step that holds memory at the wrong time or twice. Examples are a graph kept in
-// validation, optimizer state, logits, attention matrices, and a checkpoint that stays beside the weights loaded from
-// it.
+// The rules for what a program holds too long, or holds twice: a graph kept in validation, optimizer state, logits,
+// attention matrices, keys and values of a generation, a checkpoint beside the weights that were loaded from it. Edit a
+// threshold or a sentence for the user in the rule's function. A new rule is a row of kStepRules, described in
+// docs/explain.md.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -17,9 +18,11 @@ namespace {
 
 using trace::Category;
 
+// Returns the confidence of a cause that holds this share of the live bytes.
 double by_share(double part) { return part >= 0.5 ? 0.8 : part >= 0.3 ? 0.6 : part >= 0.15 ? 0.4 : 0.2; }
 
-// Halves the confidence of a hint from names in a stack if the figures alone explain the failure.
+// Returns the confidence of a finding that rests on names in a stack: half of `sure` if the request alone is larger
+// than the device, because that explains the failure.
 double hint(const Evidence& evidence, double sure) {
   const Facts& facts = evidence.facts;
   return facts.requested && facts.capacity && *facts.requested > *facts.capacity ? sure * 0.5 : sure;
@@ -39,7 +42,8 @@ std::optional<Finding> graph_in_history(const History& history) {
 }
 
 // Without a graph, what one line makes for a layer dies before the next layer's. So if many storages of one line are
-// alive at once, the graph holds them. In training such a graph is needed, and activations() reports its bytes.
+// alive at once, the graph holds them. In training such a graph is needed. Then this rule finds nothing, and the rule
+// `activations` (rules_composition.cpp) reports the bytes.
 std::optional<Finding> graph_kept(const Evidence& evidence) {
   if (!evidence.history || !evidence.history->has_history || evidence.history->roles.trains) return std::nullopt;
   const History& history = *evidence.history;
@@ -56,7 +60,7 @@ std::optional<Finding> graph_kept(const Evidence& evidence) {
   if (most == nullptr || part < 0.2 || kept < 1_MiB) return std::nullopt;
   return Finding{
       0.5,
-      {fmt::format("{} of {} live are activations of which one line has made {} or more that are all alive",
+      {fmt::format("{} of {} live are activations of source lines that made {} or more each, all still alive",
                    to_string(kept), to_string(history.moment.live), kLayers),
        fmt::format("the largest: {} in {} storages from {}", to_string(most->bytes), most->storages, most->name),
        "no backward pass was recorded: either none comes and no_grad is missing, or it comes later"}};
@@ -113,7 +117,7 @@ std::optional<Finding> optimizer_temporaries(const Evidence& evidence) {
   const bool multi = evidence.signs.where(Sign::OptimizerStep).find("multi_tensor") != std::string::npos ||
                      evidence.signs.where(Sign::OptimizerStep).find("foreach") != std::string::npos;
   return Finding{hint(evidence, multi ? 0.6 : 0.2),
-                 {"the default optimizers make lists of the size of all parameters: " +
+                 {"by default torch's optimizers make lists of temporaries as large as all parameters (foreach): " +
                   evidence.signs.where(Sign::OptimizerStep)}};
 }
 
@@ -171,7 +175,7 @@ std::optional<Finding> checkpoint_loaded_twice(const Evidence& evidence) {
   if (evidence.told_by(trace::Teller::Cpu)) return std::nullopt;
   const std::string& where = evidence.signs.where(Sign::Loading);
   const bool in_stack = where.find(':') != std::string::npos && !evidence.message->traceback.empty();
-  // While the file is still being read, nothing can stay behind yet.
+  // While the file is still being read, no copy of it can have been left over yet.
   const bool reading = evidence.signs.has(Sign::Deserializing);
   return Finding{hint(evidence, reading    ? 0.25
                                 : in_stack ? 0.5
@@ -186,8 +190,8 @@ std::optional<Finding> loaded_to_device(const Evidence& evidence) {
   return Finding{
       hint(evidence, 0.55),
       {"it failed while a file's tensors were made on the device: " + evidence.signs.where(Sign::Deserializing),
-       "without map_location=\"cpu\" they come back on the device that the file names, beside the model's own "
-       "weights, and from every rank on the same one"}};
+       "without map_location=\"cpu\" they are read to the device that the file names, beside the model's own "
+       "weights; every rank reads them to that same device"}};
 }
 
 std::optional<Finding> kv_cache(const Evidence& evidence) {
@@ -197,7 +201,8 @@ std::optional<Finding> kv_cache(const Evidence& evidence) {
   const std::string& form = evidence.message->form;
   if (form.starts_with("vllm-mamba") || form.starts_with("vllm-cache")) {
     return Finding{0.45,
-                   {"what the engine's share leaves for the KV cache is too little for what it was asked to serve"}};
+                   {"the share of memory that the engine may take leaves too little for the KV cache of the requests "
+                    "that it was asked to serve"}};
   }
   if (evidence.signs.has(Sign::CacheBuffer)) {
     return Finding{0.6,
@@ -210,7 +215,8 @@ std::optional<Finding> kv_cache(const Evidence& evidence) {
                   evidence.signs.where(Sign::Generation)}};
 }
 
-// A whole state dict of a sharded model is as large as the model, on each rank or on the first.
+// A rank that gathers the whole state dict of a sharded model needs room for all of it. Depending on the program, every
+// rank gathers it or only the first.
 std::optional<Finding> full_state_gathered(const Evidence& evidence) {
   if (!evidence.message || !evidence.signs.has(Sign::FullState)) return std::nullopt;
   return Finding{evidence.told_by(trace::Teller::KernelKill) || evidence.told_by(trace::Teller::Cpu) ? 0.4 : 0.6,
@@ -225,7 +231,7 @@ constexpr std::array kStepRules = {
     CauseRule{"optimizer_state", "The optimizer's state, born in the first step", &optimizer_state},
     CauseRule{"optimizer_temporaries", "Temporaries of a foreach optimizer", &optimizer_temporaries},
     CauseRule{"logits", "Logits of the whole vocabulary", &logits},
-    CauseRule{"attention_matrix", "Attention scores are written out", &attention_matrix},
+    CauseRule{"attention_matrix", "Attention scores stand in memory as a whole matrix", &attention_matrix},
     CauseRule{"checkpoint_loaded_twice", "A loaded checkpoint stays alive beside the weights",
               &checkpoint_loaded_twice},
     CauseRule{"loaded_to_device", "A file's tensors are read onto the device", &loaded_to_device},

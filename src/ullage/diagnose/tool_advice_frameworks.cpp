@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The settings of frameworks, trainers, data engines and machines, in their own words; the others are in
-// tool_advice.cpp.
+// What to set in frameworks, trainers, data engines and machines, by the names that they use themselves. Programs that
+// serve or run a model are in tool_advice.cpp. Edit a row if a tool renames a setting. tools.h says what a row has.
 #include "ullage/diagnose/tools.h"
 
 namespace ullage::diagnose {
@@ -55,8 +55,9 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
      "TF_GPU_ALLOCATOR=cuda_malloc_async",
      ""},
     {Tool::DeepSpeed, "deepspeed_offload", For::Host,
-     "no offload_optimizer or offload_param to the CPU, or to NVMe; pin_memory false; fewer ranks load at once",
-     "what ZeRO offloads is in the machine's memory, whole for each rank until it is partitioned"},
+     "offload_optimizer and offload_param off, or to NVMe in place of the CPU; pin_memory false; fewer ranks load at "
+     "once",
+     "what ZeRO offloads to the CPU is in the machine's memory; until it is partitioned, each rank has all of it"},
     {Tool::DeepSpeed, "deepspeed_stage", For::Device,
      "ZeRO stage 3, offload_optimizer and offload_param to the CPU, gradient checkpointing, a smaller micro batch", ""},
     {Tool::DeepSpeed, "deepspeed_buckets", For::Device,
@@ -76,11 +77,11 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
      "their number grows while it trains"},
     {Tool::Splatting, "splatting_build", For::Device,
      "build the extensions for this card (TORCH_CUDA_ARCH_LIST), with the CUDA version of torch",
-     "code for another architecture fails with the words of a full device"},
+     "code for another architecture fails, and the error says that memory ran out"},
     {Tool::Volumes, "volumes_host_result", For::Device,
      "the result of a sliding window on the host: nnUNetPredictor(perform_everything_on_device=False), "
      "sliding_window_inference(..., device=\"cpu\", sw_batch_size=1)",
-     "the whole volume has one channel for each class"},
+     "the result has one channel for each class, each as large as the whole volume"},
     {Tool::Volumes, "volumes_patch", For::Device, "a smaller patch (roi_size, the plan for a smaller card), batch 1",
      ""},
     {Tool::Volumes, "volumes_workers", For::Host,
@@ -185,7 +186,7 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
      "trainer_loss",
      For::Device,
      "use_liger_kernel=True, and the model with attn_implementation=\"flash_attention_2\" or \"sdpa\"",
-     "neither the logits nor the scores are then written out whole",
+     "then neither the logits nor the attention scores are ever in memory as a whole",
      {"logits", "single_request_too_big", "activations"}},
     {Tool::Transformers, "trainer_host", For::Host,
      "dataloader_num_workers=0, load_dataset(..., streaming=True), low_cpu_mem_usage=True", ""},
@@ -199,7 +200,7 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
     {Tool::Nccl, "nccl_device", For::Device,
      "torch.cuda.set_device(local_rank) before init_process_group; one rank for each card", ""},
     {Tool::Nccl, "nccl_shm", For::Host,
-     "docker run --shm-size=1g or --ipc=host; NCCL_SHM_DISABLE=1 shows whether it is that",
+     "docker run --shm-size=1g or --ipc=host; NCCL_SHM_DISABLE=1 shows whether /dev/shm is too small",
      "ranks of one machine hand data over in /dev/shm"},
     {Tool::LmStudio, "lmstudio_offload", For::Device,
      "GPU offload: fewer layers; a shorter context length; flash attention with a quantized KV cache", ""},
@@ -210,7 +211,7 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
      "a smaller resolution, batch or model; --lowvram or --use-split-cross-attention; end other programs of the GPU",
      "DirectML gives memory back late and in large pieces"},
     {Tool::DirectMl, "directml_other", For::Device,
-     "ZLUDA or ROCm (AMD), the XPU build (Intel) or CUDA in place of DirectML", "it is no longer developed"},
+     "ZLUDA or ROCm (AMD), the XPU build (Intel) or CUDA in place of DirectML", "DirectML is no longer developed"},
     {Tool::Python, "python_parts", For::Host,
      "work in parts: chunks (pandas: chunksize; polars: scan_... with engine=\"streaming\"), generators, np.memmap, "
      "load_dataset(streaming=True)",
@@ -240,7 +241,7 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
      "the server limits itself to a share of what the machine or the container has"},
     {Tool::ClickHouse, "clickhouse_spill", For::Any,
      "max_bytes_before_external_group_by and max_bytes_before_external_sort, fewer max_threads, smaller inserts; a "
-     "newer version, where it states far more than it holds",
+     "newer version, if the error says that ClickHouse holds far more than its process does",
      ""},
     {Tool::Boosting, "boosting_batches", For::Any,
      "XGBoost: QuantileDMatrix in place of DMatrix; ExtMemQuantileDMatrix with fewer, larger batches; fewer max_bin; "
@@ -273,12 +274,12 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
      "Ray kills the largest task when the node's memory is 95 % full"},
     {Tool::Slurm, "slurm_mem", For::Any,
      "#SBATCH --mem=64G (or --mem-per-cpu); sacct -j ID --format=MaxRSS,ReqMem shows both",
-     "the job is killed at what it asked for, not at what the node has"},
+     "the job is killed when it holds more than it asked for, however much the node has"},
     {Tool::Workflow, "workflow_memory", For::Any,
      "Nextflow: process { withName: NAME { memory = { 16.GB * task.attempt }; errorStrategy = 'retry' } }, "
      "--max_memory; "
      "Snakemake: resources: mem_mb=64000 (--default-resources)",
-     "the container or job of one step is ended at what the step asked for"},
+     "the container or job of a step is ended when it holds more than the step asked for"},
     {Tool::Workflow, "workflow_fewer", For::Any,
      "fewer steps at once (maxForks, --cores, --jobs), smaller pieces of the input; Docker's VM with more memory", ""},
     {Tool::Kubernetes, "kubernetes_limit", For::Any,

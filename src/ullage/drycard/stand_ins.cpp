@@ -133,9 +133,9 @@ class StandInMaker final {
     if (at == path.npos) return success();
     return Error{
         Error::Kind::BadArgument,
-        fmt::format("LD_PRELOAD cannot name a path with '{}', which is at {} of its {} characters; give another "
-                    "folder",
-                    path[at], at, path.size()),
+        fmt::format("LD_PRELOAD cannot name a path with '{}' (character {} of {}); use a path without blanks and "
+                    "colons",
+                    path[at], at + 1, path.size()),
         path};
   }
 
@@ -196,9 +196,9 @@ class StandInMaker final {
     return success();
   }
 
-  // Opens a shared object. A file of another package that cannot be read, or is for another machine, is left out with a
-  // note, because many packages contain some. In torch's folder a text file with the name of a shared object (a linker
-  // script) is left out with a note too.
+  // Opens a shared object. Many packages contain files that cannot be read, or that are for another machine. Such a
+  // file is left out with a note. In torch's folder it is an error, unless it is a text file with the name of a shared
+  // object (a linker script): that is left out with a note too.
   Status open(const std::string& path, bool of_torch) {
     auto opened = open_shared_object(path, of_torch);
     if (opened && opened->elf.machine() != kX86_64) opened = wrong_machine(*opened);
@@ -263,7 +263,8 @@ class StandInMaker final {
     return success();
   }
 
-  // Adds the functions of the libraries in kAlways whose names are texts in the file.
+  // Looks for function names among the zero-terminated texts in the file. Wants each that is a function of a library in
+  // kAlways.
   void collect_looked_up(const SharedObject& object) {
     const auto bytes = object.file.bytes();
     const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -293,7 +294,7 @@ class StandInMaker final {
     }
   }
 
-  // Drops references that torch or the packages define themselves, although their names look like CUDA's.
+  // Drops references to symbols that torch or a package defines itself, although their names look like CUDA's.
   Status drop_what_users_have() {
     std::unordered_set<std::string_view> looked_for;
     for (const auto& reference : references_) looked_for.insert(reference.name);
@@ -319,15 +320,16 @@ class StandInMaker final {
                                           reference.from->path, reference.name, library));
         continue;
       }
-      // A linker that finds a symbol in a library with versions writes the version into the program. This weak symbol
-      // has no version, so that library did not have it when the program was linked. It gets no stub: its address must
-      // stay null, because the program may test that.
+      // A weak symbol of a library that has versions. If the linker had found the symbol in the library, it would have
+      // written the version into the program. So the library did not have the symbol, and the stub must not have it
+      // either: the program may test whether its address is null.
       if (reference.weak && !versions_of(*soname).empty()) continue;
       want(*soname, reference.name, "", reference.is_variable);
     }
   }
 
-  // Returns the library of that name that this file needs, else one that any file needs.
+  // Returns the soname of that library in the list of libraries that this file needs; else the first such soname, by
+  // name, that any file needs.
   std::optional<std::string> soname_for(std::string_view library, const SharedObject& object) const {
     for (const auto soname : object.elf.needed()) {
       if (cuda_library(soname) == library) return std::string(soname);

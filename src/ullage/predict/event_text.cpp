@@ -32,11 +32,13 @@ std::string action(const trace::Take& take, const trace::Event& event) {
           [&](const e::OutOfMemory& x) { return "is refused " + to_string(x.requested); },
           [&](const e::ReservedMore& x) { return "takes " + to_string(x.bytes) + " from the device"; },
           [&](const e::ReservedLess& x) { return "gives " + to_string(x.bytes) + " back to the device"; },
-          [&](const e::Mark&) { return std::string("does what is not recorded"); },
+          [&](const e::Mark&) { return std::string("does something that changes no bytes"); },
       },
       event.what);
 }
 
+// Returns where in the program the event is, as ", in backward, of layer1, step 2". Counts steps from 1; the event at a
+// step's end belongs to the next step. Names no step if a phase is named, or if no step's end was reported.
 std::string place(const trace::Take& take, OpId op, EventId event) {
   std::string text;
   if (op != trace::kNoOp) {

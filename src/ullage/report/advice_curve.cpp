@@ -12,7 +12,8 @@ namespace {
 
 using advise::Curve;
 
-// The most in each of kParts equal parts.
+// Cuts the levels into kParts equal parts, and returns the most in each. If there are fewer levels, some stand in
+// several parts.
 std::vector<Bytes> sampled(std::span<const Bytes> levels) {
   std::vector<Bytes> parts;
   if (levels.empty()) return parts;
@@ -25,6 +26,7 @@ std::vector<Bytes> sampled(std::span<const Bytes> levels) {
 
 Bytes most(const std::vector<Bytes>& levels) { return levels.empty() ? Bytes{} : std::ranges::max(levels); }
 
+// Samples each step. Leaves out what comes before the first step.
 Curve curve_of(const InputHistory& history, const trace::Levels& levels) {
   std::vector<std::size_t> begins;
   for (const EventId begin : history.known.steps.begins) begins.push_back(begin.value);
@@ -61,7 +63,7 @@ advise::Curve curve_of(const Table<plan::OpIndex, Bytes>& levels, std::size_t st
   curve.beside = beside;
   curve.steps.resize(std::max<std::size_t>(steps, 1));
   const std::vector<Bytes> parts = sampled(std::vector<Bytes>(levels.begin(), levels.end()));
-  curve.steps.back() = {parts, parts};
+  curve.steps.back() = {parts, parts};  // a plan's step has no cached bytes: tensors and held bytes are the same
   return curve;
 }
 

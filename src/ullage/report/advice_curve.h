@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes the curve of a trial for the page of an Advice, from what the trial recorded.
+// Makes the curve of a trial, the bytes over time, for the page of an Advice. It is made from what the trial recorded,
+// or from a plan. Edit this to change what the chart's points are.
 
 #include "ullage/advise/advice.h"
 #include "ullage/plan/fit.h"
@@ -11,12 +12,14 @@
 
 namespace ullage::report {
 
-// If there are several devices or takes, the one with the highest reserved level counts. The curve begins with the
-// first step; if no steps are known, it is one. `peak` is the run's, as a Row has it: the curve's highest point.
-// Nothing: the input has no history.
+// Makes the curve of a recording. If it has several devices or takes, takes the one with the highest reserved level.
+// The curve begins with the first step; without known steps, all of the recording is one step. `peak` is the run's, as
+// a Row has it. It is the curve's highest point: what it has beyond the reserved bytes is Curve::beside. Nothing: the
+// input has no history.
 std::optional<advise::Curve> curve_of(const trace::Input& input, Bytes peak);
 
-// The curve of a plan: the levels of a planned step, as the last of `steps` steps; the others stay empty.
+// Makes the curve of a plan from the levels of its step. The chart has `steps` steps. The planned step is the last of
+// them, below the last recorded one; the others stay empty.
 advise::Curve curve_of(const Table<plan::OpIndex, Bytes>& levels, std::size_t steps, Bytes beside);
 
 }  // namespace ullage::report

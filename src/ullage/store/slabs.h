@@ -5,7 +5,7 @@
 // classes are 64, 128, 192 and 256 bytes; above that, sizes double every four classes (320, 384, 448, 512, 640, ...).
 // So a block above 256 bytes is at most a quarter larger than asked for, and a smaller one at most 63 bytes larger. The
 // list of free blocks is kept outside the slab, never in its bytes, so that placement works with no memory mapped at
-// the addresses.
+// the addresses. Edit this to change the size classes, or the size from which a storage gets a range of its own.
 
 #include "ullage/store/idle_pages.h"
 
@@ -40,7 +40,7 @@ class Slabs final {
   bool owns(Address block) const;
   struct Freed {
     Bytes size;                    // as asked for in take()
-    std::optional<Range> emptied;  // the slab's range if this was its last block; the slab is gone then
+    std::optional<Range> emptied;  // set if no block of the slab is in use any more: its range; the slab is gone then
   };
   // Frees a block. ContractError if it was freed already or never taken.
   Freed give(Address block);
@@ -63,8 +63,8 @@ class Slabs final {
   };
 
   static bool full(const Slab& slab);
-  void open(Slab& slab);
-  void close(Slab& slab);
+  void open(Slab& slab);   // puts the slab into open_
+  void close(Slab& slab);  // takes it out
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Slab>> slabs_;  // by address / kSlab
   std::array<std::vector<Slab*>, kClasses> open_;                   // by class: slabs with a free block

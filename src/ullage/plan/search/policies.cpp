@@ -12,19 +12,20 @@ namespace ullage::plan {
 namespace {
 
 constexpr std::size_t kMostSegments = 40;
+// As in kPolicies, which has their names. policies.h says where each is described.
 enum Policy : std::size_t { kSegments, kRecomputeAll, kDropCheap, kDtr, kKnapsack };
 
 using SavedIndex = Id<struct SavedTag, std::int32_t>;  // index into Policies::saved_
 
-// A saved tensor of a forward pass that can be dropped after its last use there.
+// A saved tensor: a forward pass makes it, the backward pass uses it, and it can be dropped between these.
 struct Saved {
   MovedIndex value;
-  SlotIndex slot;  // after that use
+  SlotIndex slot;  // after the last use in the forward pass
   OpIndex made;    // the op that makes it
-  OpIndex used;    // the op of that use
+  OpIndex used;    // the op of its last use in the forward pass
   double bytes = 0;
   double seconds = 0;  // to recompute it if all inputs are present
-  bool heavy = false;
+  bool heavy = false;  // the op that makes it is a convolution, a matrix product or an attention
 };
 
 class Policies final {
@@ -46,7 +47,8 @@ class Policies final {
   void knapsack();
 
  private:
-  // Adds the value of `slot`, if that is after a use in a forward pass. A later slot of the same value replaces it.
+  // Adds the value of `slot` to saved_ or passing_, if the slot comes after a use in a forward pass. A later slot of
+  // the same value replaces an earlier one in saved_.
   void add_saved(SlotIndex slot);
   void drop(Choice& choice, const Saved& saved) const { choice.after[saved.slot] = After::Drop; }
   Outcome consider(Policy policy, const Choice& choice) {
@@ -55,6 +57,8 @@ class Policies final {
     return outcome;
   }
   bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
+  // Is there no reason to drop more? So it is if the peak is within least_, if the choice cannot be carried out, or if
+  // the search was stopped.
   bool enough(const Outcome& outcome) const { return !outcome.possible || outcome.peak <= least_ || stopped(); }
   Table<SavedIndex, double> crossing_bytes() const;
   std::vector<OpIndex> cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const;
@@ -67,11 +71,11 @@ class Policies final {
 
   const Problem& problem_;
   Timeline& timeline_;
-  std::int64_t least_;
+  std::int64_t least_;  // bytes: a peak that is low enough
   const std::atomic<bool>* stop_;
   const PolicyFound& tell_;
-  Table<MovedIndex, SavedIndex> saved_at_;  // kNone: not saved
-  std::vector<Saved> passing_;              // not saved: the last use is in the forward pass
+  Table<MovedIndex, SavedIndex> saved_at_;  // kNone: not a saved tensor
+  std::vector<Saved> passing_;              // values whose last use in the step is in the forward pass: not saved
   Table<SavedIndex, Saved> saved_;          // in the order in which they are made
   std::vector<MovedIndex> todo_;
   Table<MovedIndex, std::uint64_t> seen_;  // number of the last walk that met it
@@ -99,7 +103,8 @@ void Policies::add_saved(SlotIndex slot) {
   saved_at_[v] = saved_.push_back(saved);
 }
 
-// For the moment after each saved tensor is made: the bytes of the saved tensors made until then and used later.
+// Returns a figure for the moment after each saved tensor is made: the bytes of the saved tensors that were made until
+// then and are used after it in the forward pass. They would cross the end of a segment that ends there.
 Table<SavedIndex, double> Policies::crossing_bytes() const {
   Table<SavedIndex, double> crossing(saved_.size(), 0);
   for (const SavedIndex at : saved_.ids()) {
@@ -110,8 +115,8 @@ Table<SavedIndex, double> Policies::crossing_bytes() const {
   return crossing;
 }
 
-// The ops after which a segment ends. Each segment saves about the same bytes; near such an end it cuts where the
-// fewest bytes cross.
+// Returns the ops after which a segment ends. The ends are spaced so that each segment makes about the same bytes of
+// saved tensors. Then each end is moved, by half a segment at most, to where the fewest bytes cross it.
 std::vector<OpIndex> Policies::cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const {
   double all = 0;
   for (const Saved& saved : saved_) all += saved.bytes;
@@ -130,8 +135,10 @@ std::vector<OpIndex> Policies::cuts(std::size_t segments, const Table<SavedIndex
   return ends;
 }
 
-// Drops what is made and last used within a segment, and holds what crosses its end. Tries this for the first segment,
-// the first two and so on; the segments after those keep all.
+// Within a segment, drops the saved tensors that are made there and have their last use in the forward pass there. A
+// saved tensor that crosses the end of its segment is kept. A value that is not saved but crosses the end is held for
+// recomputing, if the lever `hold` is allowed. Tries this for the first segment, the first two and so on; the segments
+// after those keep all. Before that, tries plain execution, which drops nothing.
 void Policies::segments() {
   consider(kSegments, plain_choice(problem_));
   const Table<SavedIndex, double> crossing = crossing_bytes();
@@ -156,6 +163,8 @@ void Policies::segments() {
   }
 }
 
+// Drops every saved tensor. Then does the same with Choice::again set: a tensor leaves again after each use for which
+// it was recomputed.
 void Policies::recompute_all() {
   Choice choice = plain_choice(problem_);
   for (const Saved& saved : saved_) drop(choice, saved);
@@ -164,6 +173,7 @@ void Policies::recompute_all() {
   consider(kRecomputeAll, choice);
 }
 
+// Drops the saved tensors that are not heavy to recompute.
 void Policies::drop_cheap() {
   Choice choice = plain_choice(problem_);
   for (const Saved& saved : saved_) {
@@ -172,7 +182,8 @@ void Policies::drop_cheap() {
   consider(kDropCheap, choice);
 }
 
-// The seconds to recompute a tensor, together with those of its dropped inputs, of their dropped inputs, and so on.
+// Returns the seconds to recompute a tensor, plus those of its dropped inputs, of their dropped inputs, and so on. Each
+// is counted once.
 double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
   ++walk_;
   todo_.assign(1, saved.value);
@@ -194,7 +205,7 @@ double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
   return seconds;
 }
 
-// For each saved tensor: the saved tensors that are made from it.
+// Returns, for each saved tensor, the saved tensors that are recomputed from it.
 Table<SavedIndex, std::vector<SavedIndex>> Policies::users() const {
   Table<SavedIndex, std::vector<SavedIndex>> users(saved_.size());
   for (const SavedIndex i : saved_.ids()) {
@@ -206,6 +217,9 @@ Table<SavedIndex, std::vector<SavedIndex>> Policies::users() const {
   return users;
 }
 
+// Drops one tensor after the other until enough() says so. Each time it looks at the tensors whose last use in the
+// forward pass comes before the peak. It drops the one with the least chain_seconds / (bytes * positions from that use
+// to the peak).
 void Policies::dtr() {
   Choice choice = plain_choice(problem_);
   const Table<SavedIndex, std::vector<SavedIndex>> users = this->users();
@@ -239,7 +253,7 @@ void Policies::dtr() {
   }
 }
 
-// Drops tensors in the order of their seconds per byte, until the timeline says that it is enough.
+// Drops tensors in the order of their seconds per byte, the cheapest first, until enough() says so.
 void Policies::knapsack() {
   std::vector<Saved> order(saved_.begin(), saved_.end());
   std::sort(order.begin(), order.end(),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Words of a lack of memory that many programs use, as leads. Those whose form begins with "plain" count only if a text
-// has no other error, because they say neither who refused nor whose memory it was.
+// Leads (message_forms.h) with wordings that many programs use for a lack of memory. message_forms.cpp tries them after
+// the leads that name one program. A lead whose form begins with "plain" counts only if a text has no other error
+// (log.cpp), because it does not say who refused; only "plain-device" says whose memory it was. Add a row here for a
+// new wording that is not one program's own.
 
 #include "ullage/read/log/message_clauses.h"
 #include "ullage/read/log/message_forms.h"
@@ -12,10 +14,14 @@ namespace ullage::read::general {
 using enum trace::Teller;
 using trace::Limit;
 
+// The line must also have a word such as "error". Rows whose wording is used for errors alone do not need it.
 inline constexpr std::uint16_t kPlain = kWithError;
 
+// A row has, as in Lead: the pattern (message_pattern.h explains $, % and *), who prints it, the form, the versions of
+// PyTorch (none here), the clauses with its figures, conditions on its place, and whose limit it names.
 inline constexpr Lead kLeads[] = {
-    // The device's, by their own words.
+    // The words name a device, or a library or driver of one. Forms with "host": such a library ran out of the
+    // machine's memory.
     {"ran out of memory, skipping batch", Cuda, "cuda", "", kPool},  // Boltz
     {"CUDA error: memory allocation fail", CudaDriver, "cuda-error", "", kDriver},
     {"hipErrorMemoryAllocation", CudaDriver, "hip-error-name", "", kDriver},
@@ -48,7 +54,7 @@ inline constexpr Lead kLeads[] = {
     {"failed to allocate device memory", Other, "plain-device", "", {}},
     {"could not allocate device memory", Other, "plain-device", "", {}},
 
-    // The machine's.
+    // The words name the machine's memory.
     {"Insufficient memory) Failed to allocate $", Cpu, "host-alloc", "", kGeneral},  // OpenCV
     {"Insufficient memory to continue the execution", Cpu, "host-alloc", "", {}},    // .NET
     {"[WinError 8] Not enough memory resources", Cpu, "windows-page-file", "", {}},
@@ -73,11 +79,11 @@ inline constexpr Lead kLeads[] = {
     {"Data too large, data for [", Cpu, "query-cap", "", {}, 0, Limit::Program},
     {"memory layout cannot be allocated", Cpu, "ollama-system", "", {}},
 
-    // What ended a process.
+    // Something ended a process that took too much memory.
     {"Killed: 9", KernelKill, "killed", "", {}, kNoDigitBehind},
     {"(signal: 9, SIGKILL", KernelKill, "signal-9", "", {}},
     {"killed by signal 9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
-    {"job killed: mem", KernelKill, "lsf-limit", "", {}},  // PBS
+    {"job killed: mem", KernelKill, "lsf-limit", "", {}},  // PBS, whose limit is one of a job as LSF's
     {"CANCELLED*OUT_OF_MEMORY", KernelKill, "slurm-limit", "", {}},
     {"State*OUT_OF_MEMORY", KernelKill, "slurm-limit", "", {}},
     {"RESOURCE_TYPE_MEMORY", KernelKill, "kernel-jetsam", "", {}},
@@ -86,7 +92,7 @@ inline constexpr Lead kLeads[] = {
     {"exceeded its memory limit", KernelKill, "hosting-limit", "", {}},
     {"gone over its resource limits", KernelKill, "hosting-limit", "", {}},
 
-    // Neither is said.
+    // The words say neither who refused nor whose memory it was.
     {"not enough memory", Other, "plain", "", {}, kPlain},
     {"insufficient memory", Other, "plain", "", {}, kPlain},
     {"failed to allocate $", Other, "plain", "", kGeneral, kPlain},

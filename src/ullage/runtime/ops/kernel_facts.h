@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Probes facts about this build of torch on this machine, with small tensors. A plan may recompute or leave out
-// storages only if these facts hold.
+// Probes facts about this build of torch on this machine, with small tensors. Each fact allows plans one thing (below).
+// If it does not hold, plans do without that thing. Add a fact here if plans come to rely on another property of
+// kernels.
 
 namespace ullage::runtime {
 
 struct KernelFacts {
-  // TapedOp::recompute_batch_norm() makes a batch norm's output again with the same bits. Tried in float32, with eight
-  // shapes, contiguous and channels-last.
+  // TapedOp::recompute_batch_norm() makes a batch norm's output again with the same bits, so plans may do so (the lever
+  // `batch-norm`). Tried in float32, with eight shapes, contiguous and channels-last.
   bool recomputes_batch_norm = false;
-  // The backward pass of a convolution whose weight gets no gradient does not look at the convolution's input.
+  // The backward pass of a convolution whose weight gets no gradient does not look at the convolution's input, so the
+  // input may stay evicted there.
   bool convolution_input_unread = false;
 };
 

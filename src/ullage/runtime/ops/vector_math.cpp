@@ -14,6 +14,8 @@
 
 namespace ullage::runtime {
 
+// Makes the first call of each of MKL's vector functions, because an error in MKL makes that call unsafe when two
+// threads make it at once. The header has the details, and says why these seven.
 void prepare_vector_math() {
   constexpr at::Tensor (*kFunctions[])(const at::Tensor&) = {at::cos, at::erf,  at::exp, at::log,
                                                              at::sin, at::sqrt, at::tanh};

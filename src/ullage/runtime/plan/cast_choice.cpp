@@ -12,7 +12,8 @@ void CastChoice::exact_plan(std::optional<double> share) {
   state_ = share ? State::TimesExact : State::NoExactPlan;
 }
 
-// Counts a step whose both borders were settled. Returns whether enough were timed.
+// Times the step that ends at this border, if both of its borders are settled: at neither was a step observed or a plan
+// made. Returns whether kTimed steps were timed; then the count begins anew.
 bool CastChoice::timed(std::optional<Seconds>& shortest, Seconds now, bool settled) {
   const std::optional<Seconds> before = std::exchange(border_, settled ? std::optional(now) : std::nullopt);
   if (!before || !settled) return false;
