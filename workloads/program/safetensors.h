@@ -40,8 +40,9 @@ struct TensorToWrite {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Writes a new file at `path`, replacing an old one, and brings it to the disk (fsync). On failure (System) no file is
-// left, and the error gives the system's reason and the file's size. `metadata` must not hold "sha256" (ContractError).
+// Writes a new file at `path` and brings it to the disk (fsync). An old file there is lost, even on failure. So give
+// the name of a new file, and rename that. On failure (System) no file is left, and the error gives the system's reason
+// and the file's size. `metadata` must not hold "sha256" (ContractError).
 Status write_safetensors(const std::string& path, std::span<const TensorToWrite> tensors, const Metadata& metadata);
 
 // An open file whose header was read and checked. Names, types and shapes are known, and the tensors' ranges reach to

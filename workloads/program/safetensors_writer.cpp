@@ -16,9 +16,11 @@
 namespace ullage::program {
 namespace {
 
-// Bytes that are digested and then written while they are still in the CPU's cache.
+// Bytes that are digested and then written in one piece: few enough to be still in the CPU's cache for the write.
 constexpr std::uint64_t kPiece = 4ull << 20;
 
+// Returns the header, with zeros in the place of the digest. The digest is taken of the whole file with these zeros,
+// and is then written over them.
 std::string header_of(std::span<const TensorToWrite> tensors, const Metadata& metadata) {
   nlohmann::ordered_json header;
   header["__metadata__"]["sha256"] = std::string(kDigestDigits, '0');
@@ -39,7 +41,8 @@ std::string header_of(std::span<const TensorToWrite> tensors, const Metadata& me
   return text;
 }
 
-// A file being written. The destructor removes it unless finish() succeeded.
+// A file being written, in place of one that may be there (the header says what callers do about that). The destructor
+// removes it unless finish() succeeded.
 class NewFile final {
  public:
   explicit NewFile(std::string path)

@@ -39,6 +39,7 @@ std::string_view name_of(Term term) {
   contract_broken("unknown Term", __FILE__, __LINE__);
 }
 
+// A '+' always begins a new part, so a weight cannot be written "1e+2". Weights may be negative.
 Result<std::vector<LossPart>> parse_loss(const std::string& text) {
   const auto wrong = [&](const std::string& why) {
     return Error{Error::Kind::BadArgument, "'" + text + "': " + why, "--loss-str"};

@@ -32,9 +32,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kFitChunk = 2048;  // 4 MiB as float32
+constexpr std::int64_t kFitChunk = 2048;  // latents of 512 numbers: 4 MiB as float32
 
-// One run of the program. run() does first what most likely fails by the user's mistake.
+// One run of the program. run() begins with the work that fails if the user made a mistake, such as reading the files.
 class SearchRun final {
  public:
   SearchRun(const Options& options, program::Progress& progress)
@@ -64,11 +64,11 @@ class SearchRun final {
   std::optional<Synthesis> synthesis_;
   std::optional<GaussianFit> fit_;
   std::uint64_t seed_ = 0;
-  program::Sha256 digest_;  // digests the result of every search
+  program::Sha256 digest_;  // of the results of all searches so far
 };
 
 Status SearchRun::load_networks() {
-  const SynthesisShape shape = *synthesis_shape(*files_.synthesis);
+  const SynthesisShape shape = *synthesis_shape(*files_.synthesis);  // open_weight_files() has checked it
   synthesis_.emplace(shape, torch_program::Source(std::exchange(files_.synthesis, {}), type_, "synthesis"));
   if (files_.fit) {
     const torch_program::Source source(std::exchange(files_.fit, {}), type_, "gaussian_fit");
@@ -88,7 +88,7 @@ Status SearchRun::compute_fit() {
     if (!options_.quiet) progress_.show(line, done == options_.fit_samples);
     return !stop_.asked();
   });
-  if (!fit) return success();
+  if (!fit) return success();  // stopped by the user: no search begins
   const std::string path = options_.out + "/gaussian_fit.safetensors";
   ULLAGE_TRY(torch_program::write_tensors(path, {{"mean", fit->mean}, {"std", fit->deviation}}));
   say("next time: --gaussian-fit " + path);
@@ -96,7 +96,8 @@ Status SearchRun::compute_fit() {
   return success();
 }
 
-// Returns the searches from `from` on that can share a batch: their pictures have one side.
+// Returns the searches from `from` on that share a batch. They stand one after the other in the list, their pictures
+// have the same side in pixels, and they are at most as many as --batch-size.
 std::span<const Job> SearchRun::next_batch(std::size_t from) const {
   std::size_t count = 1;
   while (count < static_cast<std::size_t>(options_.batch_size) && from + count < jobs_.size() &&

@@ -17,9 +17,9 @@ using Wanted = std::vector<read::WantedWeight>;
 constexpr std::int64_t kLargestWidth = 65'536;
 constexpr std::int64_t kMostLayers = 256;
 constexpr std::int64_t kLargestPatch = 1024;
-constexpr std::int64_t kHead = 64;
+constexpr std::int64_t kHead = 64;  // width of an attention head (Transformer::heads)
 constexpr std::array<std::string_view, 4> kPublished = {"ViT-B/32", "ViT-B/16", "ViT-L/14", "ViT-L/14@336px"};
-// Numbers that the published archives hold as tensors.
+// Numbers that the published archives hold as tensors. They may be there, and are not read.
 constexpr std::array<std::string_view, 3> kFigures = {"input_resolution", "context_length", "vocab_size"};
 
 void want_linear(Wanted& wanted, const std::string& name, std::int64_t from, std::int64_t to) {
@@ -49,8 +49,9 @@ void want_transformer(Wanted& wanted, const std::string& prefix, const Transform
 constexpr const char* kVisionLayers = "visual.transformer.resblocks.";
 constexpr const char* kTextLayers = "transformer.resblocks.";
 
-// Returns one more than the largest layer number behind the prefix. If a layer in between is absent, its keys are then
-// reported as missing.
+// Returns the number of layers: one more than the largest number that follows the prefix in a key. If a layer in
+// between is absent, its keys are reported as missing later. Numbers above kMostLayers count as kMostLayers, which is
+// refused.
 std::int64_t layers_of(const read::Weights& weights, std::string_view prefix) {
   std::int64_t layers = 0;
   for (const auto& [name, tensor] : weights.tensors()) {
@@ -63,7 +64,7 @@ std::int64_t layers_of(const read::Weights& weights, std::string_view prefix) {
   return layers;
 }
 
-// Says what the file is if it is no CLIP with a vision transformer.
+// Guesses what the file is, for the message that a tensor of CLIP is missing or has the wrong number of extents.
 std::string what_it_is(const read::Weights& weights) {
   if (weights.find("visual.layer1.0.conv1.weight") != nullptr) {
     return "this is a CLIP with a ResNet; those with a vision transformer work, as ViT-B/32 and ViT-B/16";
@@ -84,7 +85,7 @@ std::vector<std::int64_t> extents(const read::Weights& weights, const std::strin
   return found->shape;
 }
 
-// Returns what is wrong with the sizes, or "".
+// Returns what is wrong with the sizes, or "". `positions`: the places of visual.positional_embedding.
 std::string what_is_wrong(const ClipShape& shape, std::int64_t positions) {
   const auto bounded = [](const char* what, std::int64_t value, std::int64_t most, std::int64_t unit) {
     if (value >= 1 && value <= most && value % unit == 0) return std::string();

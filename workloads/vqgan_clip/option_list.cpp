@@ -67,7 +67,7 @@ void add_files(CLI::App& app, Options& o) {
 
 void add_work(CLI::App& app, Options& o, OptionWords& w) {
   app.add_option("--size", w.size, "512x384 or 512 384; rounded down to the\nnetwork's squares")
-      ->expected(1, -1)  // parse_size() reports a third word
+      ->expected(1, -1)  // any number, so that parse_size() can say what is wrong with a third word
       ->capture_default_str();
   app.add_option("--iterations,--max-iterations", o.iterations, "steps")->capture_default_str();
   app.add_option("--save-every", o.save_every, "iterations between two pictures")->capture_default_str();
@@ -79,12 +79,14 @@ void add_work(CLI::App& app, Options& o, OptionWords& w) {
       ->capture_default_str();
   app.add_option("--num-cuts", o.cuts, "cutouts that CLIP sees")->capture_default_str();
   app.add_option("--cut-power", o.cut_power, "above 1: smaller cutouts")->capture_default_str();
-  app.add_option("--augments", w.augments, "any of Ji Sh Gn Pe Ro Af Et Ts Cr Er Re,\nin the order to apply them")
+  app.add_option("--augments", w.augments,
+                 "augmentations of the cutouts: any of Ji Sh Gn Pe Ro\nAf Et Ts Cr Er Re, in the order to apply them")
       ->expected(1, -1)
       ->capture_default_str();
-  app.add_option("--precision", w.precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
+  app.add_option("--precision", w.precision,
+                 "type in which layers compute: fp32, bf16 or fp16;\nweights stay in float32")
       ->capture_default_str();
-  app.add_option("--seed", w.seed, "0 is a seed (default: random)");
+  app.add_option("--seed", w.seed, "seed of all draws; 0 is one too (default: random)");
   app.add_option("--threads", o.threads, "threads of torch (default: torch decides)");
   app.add_option("--allow", w.allowed,
                  "cut-chunks, code-rows, attention-rows: compute\nthese in pieces, which needs less memory and\nrounds "
@@ -95,7 +97,7 @@ void add_work(CLI::App& app, Options& o, OptionWords& w) {
 
 void add_video(CLI::App& app, Options& o) {
   app.add_flag("--video", o.video, "every picture as a numbered PNG in steps/");
-  app.add_flag("--zoom-video", o.zoom_video, "the same, zooming into the picture");
+  app.add_flag("--zoom-video", o.zoom_video, "as --video, and zooms the picture between frames");
   app.add_option("--zoom-start", o.zoom_start, "iteration at which the zoom begins")->capture_default_str();
   app.add_option("--zoom-save-every", o.zoom_save_every, "iterations for each frame")->capture_default_str();
   app.add_option("--zoom-scale", o.zoom_scale, "zoom of each frame; above 1: inwards")->capture_default_str();
@@ -105,7 +107,7 @@ void add_video(CLI::App& app, Options& o) {
 
 void add_taken(CLI::App& app, OptionWords& w) {
   const std::string group = "Accepted because published command lines have them";
-  app.add_option("--cuda-device", w.device, "cpu")->capture_default_str()->group(group);
+  app.add_option("--cuda-device", w.device, "only cpu: it computes on no card")->capture_default_str()->group(group);
   app.add_flag("--deterministic", w.deterministic, "no effect: it always is deterministic")->group(group);
   app.add_option("--video-length", w.video_length, "no effect: frames stay PNGs")->group(group);
   app.add_option("--output-video-fps", w.output_fps, "no effect")->group(group);
@@ -117,7 +119,7 @@ void add_taken(CLI::App& app, OptionWords& w) {
 void add_tests(CLI::App& app, Options& o) {
   const std::string group = "For tests";
   app.add_flag("--double", o.in_double, "compute in float64")->group(group);
-  app.add_option("--dump", o.dump, "file for tensors and figures of every iteration")->group(group);
+  app.add_option("--dump", o.dump, "file to write every iteration's tensors and figures to")->group(group);
 }
 
 }  // namespace
@@ -131,7 +133,8 @@ void add_options(CLI::App& app, Options& options, OptionWords& words) {
   add_video(app, options);
   add_taken(app, words);
   add_tests(app, options);
-  // CLI11 has no short names of more than one letter, so they are put into the help here.
+  // CLI11 has no short names of more than one letter. So they are put into the help here, and are replaced by the long
+  // names before CLI11 parses (program::long_option).
   for (const program::ShortOption& one : kShort) {
     CLI::Option* option = app.get_option("--" + std::string(one.stands_for));
     option->description("-" + std::string(one.name) + ": " + option->get_description());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The size of the picture: as asked for, and as the network can make it.
+// Parses the size of the picture that the person asked for, and rounds it to one that the network can make.
 
 #include "ullage/base/result.h"
 
@@ -26,11 +26,11 @@ Result<PictureSize> parse_size(std::span<const std::string> words);
 
 struct UsedSize {
   PictureSize size;
-  std::string said;  // a message; empty if it is the size asked for
+  std::string said;  // a message for the person if `size` is not the size asked for; else empty
 };
 
-// Rounds both sides down to whole tokens, squares of `token_side` pixels (16 for f16). The published program does so
-// silently. BadArgument if no token is left.
+// Rounds both sides down to whole tokens, squares of `token_side` pixels: 16 for a VQGAN named "f16". The published
+// program does so without a message. BadArgument if no token is left.
 Result<UsedSize> used_size(const PictureSize& asked, std::int64_t token_side);
 
 }  // namespace ullage::vqgan_clip

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes what `ullage plan` reports from a recorded take: the step, its plan, the verifier's timelines and the curve.
+// Plans a step of a recorded take, and makes what `ullage plan` reports of it: the step, its plan, the verifier's
+// timelines and the curve. Edit this if `ullage plan` gets a new option.
 
 #include "ullage/cli/progress.h"
 #include "ullage/report/plan_report.h"
@@ -16,24 +17,26 @@
 namespace ullage::cli {
 
 struct PlanQuestion {
-  std::optional<Bytes> memory;      // for the whole process; none: only the curve is wanted
-  std::optional<std::size_t> step;  // counted from 0; none: a typical one
+  std::optional<Bytes> memory;      // for the whole process; none: no plan is made, and `curve` should be true
+  std::optional<std::size_t> step;  // counted from 0; none: the last step of the most frequent kind
   plan::Levers levers;
   plan::Rates rates;
   std::uint64_t seed = 1;
-  std::uint64_t effort = plan::Ask{}.effort;  // in simulated ops, as in plan::Ask
-  bool curve = false;
-  bool bound = true;                        // also the lower bound of the plan's time
-  const std::atomic<bool>* stop = nullptr;  // as in plan::Ask
+  std::uint64_t effort = plan::Ask{}.effort;  // how long to search, in simulated ops, as in plan::Ask
+  bool curve = false;                         // also plan for budgets between the least and the plain need
+  bool bound = true;                          // also work out the lower bound of the time that the plan adds
+  const std::atomic<bool>* stop = nullptr;    // if it becomes true, the search ends early, as in plan::Ask
 };
 
-// Fills in how fast bytes leave the device and come back, if a lever of the question spills. For the process's memory
-// the rates are measured; if nothing can be spilled, a warning goes to `err` and the spilling levers are turned off.
-// For a card they are an estimate.
+// Fills in how fast bytes leave the device and come back, if a lever of the question spills. Replaces the rates that
+// are there: a caller with rates of its own (--rate) does not call this. On the CPU ("cpu") the rates are measured; if
+// nothing can be spilled, a warning goes to `err` and the spilling levers are turned off. For a card the rates are an
+// estimate.
 void add_rates(PlanQuestion& question, const std::string& device, std::ostream& err);
 
-// Plans the step. BadArgument if there is no step of that number. BadFile if the file has no step that can be planned,
-// or if a plan does not pass the verifier. `name` is the file's, for messages.
+// Plans the step. `name` is the file's, for messages. BadArgument if there is no step of that number. BadFile if the
+// file has no step that can be planned, or if the verifier rejects the step or a plan: the file then contradicts
+// itself, or the planner has an error.
 Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQuestion& question,
                                             const std::string& name, Progress& progress);
 

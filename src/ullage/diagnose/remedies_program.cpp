@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// The remedies that change the person's own program, and a table that says for which causes each is asked, and in which
+// order. A function returns nothing if its remedy does not apply. Edit this to add or reword an advice, or to change
+// the order. docs/explain.md lists every id.
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/remedies.h"
 #include "ullage/diagnose/saving.h"
@@ -14,6 +18,7 @@ namespace {
 using trace::Category;
 using trace::Teller;
 
+// Returns a remedy that saves `saves`. Below 1 MiB it has no figure, and counts as known only.
 Remedy computed(std::string action, Bytes saves, std::string why = "") {
   if (saves < 1_MiB) return known(std::move(action), std::move(why));
   return {"", std::move(action), saves, Basis::Computed, std::move(why)};
@@ -35,7 +40,8 @@ bool not_torch(const Evidence& evidence) {
   return evidence.told_by(Teller::Jax) || evidence.told_by(Teller::TensorFlow);
 }
 
-// Proposes what another take of the same file ran with. Its saving is measured, not guessed.
+// Proposes the smaller size that another take of the same file ran with. The saving is the difference of the two
+// recorded peaks.
 std::optional<Remedy> as_recorded(const History& history) {
   if (!history.told || !history.told->smaller) return std::nullopt;
   const SmallerTake& smaller = *history.told->smaller;
@@ -47,6 +53,7 @@ std::optional<Remedy> as_recorded(const History& history) {
 
 std::optional<Remedy> smaller_batch(const Asked& asked) {
   const Evidence& evidence = asked.evidence;
+  // A refusal by Ullage names the budget that would have served, and larger_budget proposes that.
   if (evidence.told_by(Teller::Ullage)) return std::nullopt;
   if (evidence.history) {
     if (std::optional<Remedy> recorded = as_recorded(*evidence.history)) return recorded;
@@ -75,7 +82,7 @@ std::optional<Remedy> checkpointing(const Asked& asked) {
   if (on_host(evidence) || not_torch(evidence)) return std::nullopt;
   std::string why = "costs about one more forward pass";
   if (evidence.history) {
-    why += fmt::format("; at most {} of activations less what is kept between blocks",
+    why += fmt::format("; saves less than the {} of activations, because the inputs of the blocks are kept",
                        to_string(evidence.history->of(Category::Activations)));
   }
   return known("torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) around each block", std::move(why));
@@ -94,13 +101,15 @@ std::optional<Remedy> half_precision(const Asked& asked) {
 std::optional<Remedy> larger_device(const Asked& asked) {
   const Facts& facts = asked.evidence.facts;
   const std::optional<Bytes> tensors = sum(facts.allocated, facts.requested);
+  // If the bytes outside the pool are not known, those of a CUDA context and libraries are assumed.
   const std::optional<Bytes> least = sum(tensors, asked.evidence.outside.value_or(600_MiB));
   if (!facts.capacity || !least || *least <= *facts.capacity || facts.requested >= 1_GiB * 1024) return std::nullopt;
   return known(fmt::format("a device with more than {}", to_string(*least)),
                "what was live, this request and what is outside the pool; the rest of the step comes on top");
 }
 
-// Remedies for a batch of one that does not fit. Recordings say which tensors are large, so they get more exact advice.
+// smaller_input and smaller_model are for a batch of one that does not fit. They are proposed for a message only. A
+// recording shows which tensors are large, and the remedies for these say more exactly what to do.
 std::optional<Remedy> smaller_input(const Asked& asked) {
   if (!asked.evidence.message || on_host(asked.evidence)) return std::nullopt;
   return known(
@@ -148,7 +157,7 @@ std::optional<Remedy> no_grad(const Asked& asked) {
                            ? "torch::NoGradGuard no_grad; at the head of the evaluation"
                            : "with torch.no_grad(): (or torch.inference_mode()) around the whole evaluation";
   if (!asked.evidence.history) {
-    // A server or a UI computes without a graph; a person's own program may have forgotten it.
+    // A server or a UI computes without a graph. A person's own program may have forgotten no_grad.
     const bool of_evaluation = asked.cause.id == "validation_with_graph" || asked.cause.id == "graph_kept";
     if (!of_evaluation && (!only_infers(asked.evidence) || serves(asked.evidence.speaker.tool))) return std::nullopt;
     return known(action, "model.eval() alone does not stop autograd from keeping the graph");
@@ -201,7 +210,7 @@ std::optional<Remedy> eight_bit_optimizer(const Asked& asked) {
 }
 
 std::optional<Remedy> plain_optimizer(const Asked& asked) {
-  const char* action = "SGD without momentum has no state (or Adafactor: little)";
+  const char* action = "SGD without momentum, which has no state, or Adafactor, which has little";
   if (!asked.evidence.history) return known(action, "another optimizer trains differently");
   return computed(action, saving(*asked.evidence.history, Category::OptimizerState),
                   "another optimizer trains differently");
@@ -233,7 +242,8 @@ std::optional<Remedy> chunk_loss(const Asked& asked) {
 
 std::optional<Remedy> fused_attention(const Asked& asked) {
   if (asked.cause.id == "single_request_too_big") {
-    // A request above the whole device is most often a matrix of scores, unless a traceback ends elsewhere.
+    // A request larger than the whole device is most often a matrix of attention scores. If there is a traceback, it
+    // must end in attention.
     const Evidence& evidence = asked.evidence;
     const bool open = evidence.message && evidence.message->traceback.empty() && evidence.told_by_pool();
     if (!open && !evidence.signs.has(Sign::Attention)) return std::nullopt;
@@ -296,7 +306,8 @@ std::optional<Remedy> no_weight_copies(const Asked& asked) {
       saving(*asked.evidence.history, Category::WeightCopies), "this avoids the second copy");
 }
 
-// Only gradients of an earlier step can be freed. If they exceed the parameters, they were not recognised correctly.
+// Only gradients of an earlier step can be freed. If they exceed the parameters by more than 16 MiB, they were not
+// recognised correctly.
 std::optional<Remedy> free_gradients(const Asked& asked) {
   const History& history = *asked.evidence.history;
   const Bytes old = saving(history, Role::OldGradient);
@@ -314,9 +325,11 @@ std::optional<Remedy> warm_up_compiler(const Asked&) {
                "the trials of max-autotune allocate beside the program's own tensors");
 }
 
-// Remedies of one cause are proposed in this order. For a full device it is the order of what worked in public threads
-// (tests/data/messages, the open halves): of the tables that proposed it, a smaller batch worked in 8 of 29, a smaller
-// input in 14 of 67, smaller weights in 10 of 56, half precision in 1 of 29, and checkpointing in none of 29.
+// Remedies of one cause are proposed in this order. For a full device it is mostly the order of what worked in public
+// threads with a known fix (tests/data/messages: the open half of each file, the one that people have read). For 29 of
+// these threads `ullage explain` proposed smaller_batch, and in 8 of the 29 threads that was the fix. smaller_input was
+// the fix in 14 of 67, smaller_model in 10 of 56, half_precision in 1 of 29, gradient_checkpointing in none of 29. One
+// thread of 29 does not decide an order, so checkpointing, which keeps the results, stands before half precision.
 constexpr std::array kProgramRemedies = {
     RemedyRule{"no_grad", {"validation_with_graph", "graph_kept", "device_full", "too_big_for_device"}, &no_grad},
     RemedyRule{"detach", {"leak_across_steps", "many_kept"}, &detach},

@@ -11,7 +11,9 @@ namespace ullage::predict {
 namespace {
 
 constexpr trace::StreamId kStream{0};
-constexpr Bytes kNoLimit{1ull << 50};  // more than any card has; the ranges of expandable segments still fit 64 bits
+// Total of the card on which the peaks are found: more than any card has. The model reserves, for each expandable
+// segment, a range of addresses somewhat larger than the card; such ranges still fit 64 bits.
+constexpr Bytes kNoLimit{1ull << 50};
 
 // Runs the history through the allocator's model, on a card of `total` bytes.
 class Card final {
@@ -22,7 +24,7 @@ class Card final {
     requested_.resize(history.rows.size());
   }
 
-  // Takes the bytes outside the allocator from the card. Returns false if it does not have that many.
+  // Takes the bytes outside the allocator from the card. Returns false if the card does not have that many.
   bool take_outside() {
     return history_.outside == Bytes{} ||
            (history_.outside <= device_.total() && device_.allocate(history_.outside).has_value());
@@ -45,7 +47,7 @@ class Card final {
   }
 
   const sim::CachingStats& stats() const { return model_.stats(); }
-  // The requested bytes of each row of the history when the allocated bytes are at their peak.
+  // For each row of the history, its requested bytes at the moment when the allocated bytes first reach their peak.
   const std::vector<Bytes>& at_peak() const { return at_peak_; }
 
  private:
@@ -89,7 +91,7 @@ void add_rows(const CudaHistory& history, const Card& card, Cuda& cuda) {
 }
 
 std::string op_of(const trace::Take& take, EventId event) {
-  // The last op that began at or before the event and has not ended.
+  // The last op that began at the event or before, and did not end before it.
   for (std::size_t op = take.details.size(); op-- > 0;)
     if (take.details[op].begin <= event && event <= take.details[op].end) return take.trace.ops[op].name;
   return {};
@@ -98,7 +100,7 @@ std::string op_of(const trace::Take& take, EventId event) {
 void ask_card(const CudaHistory& history, const trace::Take& take, const CudaQuestion& question, Cuda& cuda) {
   Card card(history, question.settings, *question.capacity);
   CudaAnswer answer;
-  if (!card.take_outside()) {
+  if (!card.take_outside()) {  // it does not fit: the answer is that the bytes outside were refused on an empty card
     answer.requested = history.outside;
     answer.device_free = *question.capacity;
     cuda.answer = answer;

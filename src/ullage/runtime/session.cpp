@@ -35,13 +35,15 @@
 namespace ullage::runtime {
 namespace {
 
-// For how many milliseconds a garbage collection waits for room at most.
+// Milliseconds: the most that a garbage collection waits until room is made for its copies (note_collection()).
 constexpr int kMostWaits = 200;
 
 class Running;
 Running* running = nullptr;
 
-// Is the budget enough for the bytes outside the pool at the start? `held_once`: as in Session::Settings.
+// Is the budget enough for the bytes outside the pool at the start? `held`: what the process holds now. `held_once`:
+// the most that it held before now, while it was loaded; zero: that need not fit. `warm_up`: what its libraries will
+// still take.
 Status enough_beside(Bytes budget, Bytes held, Bytes held_once, Bytes warm_up) {
   const Bytes least = store::Budget::least(held, warm_up), peak = held_once + store::Budget::kMargin;
   if (budget == Bytes{} || budget >= std::max(least, peak)) return success();
@@ -61,8 +63,8 @@ Status enough_beside(Bytes budget, Bytes held, Bytes held_once, Bytes warm_up) {
                "--memory"};
 }
 
-// Makes the parts, begins and ends them, and passes events on to them. Never destroyed: tensors of static lifetime are
-// freed through the pool after every destructor has run.
+// Makes the parts, begins and ends them, and passes events on to them. A new part is made in open() or begin(). Never
+// destroyed: tensors of static lifetime are freed through the pool after every destructor has run.
 class Running final : public Session, public PoolListener {
  public:
   Running(Settings settings, std::unique_ptr<BudgetedDevice> device, Bytes outside_start)
@@ -91,6 +93,8 @@ class Running final : public Session, public PoolListener {
     return success();
   }
 
+  // Connects the parts with torch. The pool comes last, because allocations go through it from then on and need all
+  // that was set before.
   void begin() {
     running = this;
     follow_device(device_->device());
@@ -130,7 +134,8 @@ class Running final : public Session, public PoolListener {
   }
   void mark_step() override {
     steps_are_reported_ = true;
-    write_plan_figures();  // before the step counts: a plan that it ran under was adopted in it
+    // Before the watch counts the step that ends here: if its plan is new, that plan was adopted in this step.
+    write_plan_figures();
     watch_->mark_step();
     if (following_) following_->renew();
     if (recorder_) recorder_->mark_step();
@@ -178,9 +183,9 @@ class Running final : public Session, public PoolListener {
   }
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
     if (recorder_) recorder_->refused(shortage.refusal.requested);
-    refused_at_once_.store(
-        // Set before refused_least, because the watch raises refused_least by this request alone.
-        shortage.at_once.count);
+    // Set before figures_->refused() sets LedgerSlot::refused_least. The watch's thread raises refused_least by the
+    // bytes that stand here, which must not be those of an earlier request.
+    refused_at_once_.store(shortage.at_once.count);
     figures_->refused(shortage, op, message, pool_->least_for(shortage));
   }
 
@@ -237,23 +242,27 @@ class Running final : public Session, public PoolListener {
     return settings;
   }
 
-  // Ends the recorded process where it was asked to end. Nothing waits for the program: its files are scratch.
+  // Ends the recorded process at the step border that was asked for (Settings::stop_after). The program does not get to
+  // its own end, because it was started only to be recorded.
   void end_at_border() {
     recorder_->write(trace::Take::End::StepBorder);
     if (settings_.slot != nullptr) settings_.slot->stopped_at_border.store(1);
     settings_.end_process();
   }
 
-  // The recorders come after paging, so that their times are the kernels'.
+  // The recorders come after paging in the list of listeners, so that their times are those of the kernels, without the
+  // time in which paging brings bytes back.
   void begin_following() {
     std::vector<OpListener*> ops = paging_ ? paging_->before_the_recorder() : std::vector<OpListener*>{};
     std::vector<SavedListener*> saves = paging_ ? paging_->saves() : std::vector<SavedListener*>{};
-    const bool announced_alone = !ops.empty() && !device_->heals_faults();  // an unannounced access is an error there
+    // If the device does not bring bytes back at a page fault, ops must announce every access, from the first one on.
+    const bool announced_alone = !ops.empty() && !device_->heals_faults();
     for (Recorder* recorder : recorders()) ops.push_back(recorder), saves.push_back(recorder);
     if (settings_.counts_half) ops.push_back(&half_ops_.emplace(settings_.slot->half_ops));
     if (ops.empty()) return;
     if (device_->is_the_process()) ops.push_back(&heap_scratch_);  // innermost: its charges are recorded inside the op
-    // Steps are cast if needed only after the pool came near its limit, where everything is followed anyway.
+    // Ops in bf16 are counted from the first op on. If casts are made only where they are needed, the first one comes
+    // after the pool came near its limit. From then on every op is followed anyway.
     const bool counts = settings_.counts_half && !settings_.casts_if_needed;
     const bool at_once = recorder_ || announced_alone || counts;
     following_.emplace(std::move(ops), std::move(saves),
@@ -286,16 +295,17 @@ class Running final : public Session, public PoolListener {
     return budget_.lend();
   }
 
-  // Call this when the bytes beside the pool change. Then the pool's need from before the change is not added to the
-  // outside's bytes from after it.
+  // Notes the least budget up to now (Budget::note_least()). Call this when the bytes outside the pool change.
+  // Otherwise the pool's need from before the change is added to the bytes outside from after it, and the least budget
+  // is too high.
   void note_least() { static_cast<void>(budget_.note_least(pager_->take_at_once())); }
 
   void record_charge(std::int64_t bytes) {
     for (Recorder* recorder : recorders()) recorder->charged(bytes);
   }
 
-  // A step seems to have ended, by the optimizers' calls. That is good enough to count steps. Recorders find the exact
-  // borders in the ops.
+  // Called when a step seems to have ended, judged by the calls of the optimizers. That is good enough to count steps.
+  // Recorders find the exact borders in the ops.
   void note_step() {
     if (steps_are_reported_) return;
     write_plan_figures();
@@ -339,7 +349,8 @@ class Running final : public Session, public PoolListener {
 
   void after_fork_in_child() {
     if (!device_->is_kept_by_forks()) {
-      if (following_) following_->leave_to_parent();  // threads that the child lacks may hold locks of the pager
+      // The child must not call the pager: a thread of the parent, which the child lacks, may have held a lock of it.
+      if (following_) following_->leave_to_parent();
       pool_->leave_to_parent();
       has_nothing_ = true;
     } else {
@@ -353,9 +364,10 @@ class Running final : public Session, public PoolListener {
     figures_->leave_to_parent(settings_.slot_of_child ? settings_.slot_of_child() : nullptr);
   }
 
-  // A garbage collection is about to copy the pages of Python's heap that the process has shared since a fork, or has
-  // copied them. What the process holds stays the same, so only the launcher's next count would show the copies. They
-  // are announced before. The watch's thread makes room: this one may hold a lock that making room takes.
+  // Called when a garbage collection begins, and when it has ended. It writes to pages of Python's heap that the
+  // process shares with others since a fork, and so copies them. The tree then holds more, although this process's own
+  // figure stays the same: only the launcher's next count would show it. So the bytes are announced and charged before
+  // they are copied. The watch's thread makes the room, because this thread may hold a lock that making room takes.
   void note_collection(bool begins) {
     if (settings_.tree == nullptr || ending_) return;
     if (!begins && announced_copies_ == Bytes{}) return;
@@ -378,8 +390,8 @@ class Running final : public Session, public PoolListener {
     for (int i = 0; i < kMostWaits && !in_child_ && pager_->missing() > Bytes{}; ++i) ::usleep(1000);
   }
 
-  // Charges for code that an interpreter and its libraries run only as they end. It is read in faster than the watch
-  // looks.
+  // Charges for code that an interpreter and its libraries run only as they end. Its pages come into memory faster than
+  // the watch measures, so the room is made before.
   void make_way_for_the_end() {
     if (in_child_ || !device_->is_the_process() || std::exchange(ending_, true)) return;
     budget_.leave_out_of_least(true);  // somebody_gives_way() gives this charge up before a refusal
@@ -414,8 +426,9 @@ class Running final : public Session, public PoolListener {
   std::optional<Watch> watch_;
   bool moves_ = false;                   // there is a tier below the device
   std::optional<PlannedPaging> paging_;  // none: nothing moves
-  std::optional<HalfOps> half_ops_;      // none: nobody asked
-  // charge() also records the bytes in takes. So it gets only scratch that each run of the op allocates.
+  std::optional<HalfOps> half_ops_;      // none: Settings::counts_half is false
+  // charge() reserves the bytes and also records them in takes, so it gets only scratch that every run of the op
+  // allocates. Charges::reserve() records nothing.
   HeapScratch heap_scratch_{[this](HeapScratch::Scratch scratch, const std::string& op) {
                               scratch.every_time ? charge(scratch.bytes, op) : charges_->reserve(scratch.bytes, op);
                             },
@@ -432,7 +445,7 @@ class Running final : public Session, public PoolListener {
   std::atomic<std::uint64_t> charged_for_copies_{0};
   std::atomic<std::uint64_t> refused_at_once_{0};  // Shortage::at_once of the last refused request
   bool in_child_ = false;                          // made by fork
-  bool has_nothing_ = false;                       // a child made by fork, without the parent's device (a card)
+  bool has_nothing_ = false;                       // a child made by fork that cannot use the parent's device (a card)
 };
 
 }  // namespace

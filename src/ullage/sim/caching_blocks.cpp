@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of blocks of the caching allocator: making, merging and seeding them, and which of them are free.
+// The list of blocks of the caching allocator. This file makes and merges blocks, keeps the lists of free ones, and
+// fills an allocator with the segments that were there before a recording's first event (seed()). Edit it if torch's
+// allocator merges or orders blocks in another way.
 #include "ullage/base/check.h"
 #include "ullage/sim/caching.h"
 
@@ -41,12 +43,14 @@ void CachingAllocator::erase_free(BlockIndex index) {
   pool_of(block).free[block.stream].erase({block.size, block.born, block.address, index});
 }
 
+// Returns whether the block is there, is not live, and waits for no stream.
 bool CachingAllocator::idle(BlockIndex index) const {
   return index != kNone && !blocks_[index].live && blocks_[index].pending == 0;
 }
 
-// Merges the neighbour `other` into `into`, which is in no list at this moment. Does nothing if `other` is in use, or
-// if one of the two is mapped and the other is not.
+// Merges the neighbour `other` into `into`. The caller must have taken `into` off the lists of free and unmapped
+// blocks; this takes off `other`, which is gone then. Does nothing if `other` is kNone or not idle(), or if one of the
+// two is mapped and the other is not.
 void CachingAllocator::merge(BlockIndex into, BlockIndex other) {
   if (!idle(other) || blocks_[into].mapped != blocks_[other].mapped) return;
   if (blocks_[other].mapped) {
@@ -68,7 +72,8 @@ void CachingAllocator::merge(BlockIndex into, BlockIndex other) {
   drop_block(other);
 }
 
-// The value of Block::born for a new segment (`parent` is null) or for a block that is split off `parent`.
+// Returns the value of Block::born, the order among free blocks of equal size (Ties). It is for a new segment if
+// `parent` is null, else for a block that is split off `parent`.
 std::uint64_t CachingAllocator::number(const Block* parent) {
   if (settings_.ties == Ties::LowestAddress) return 0;
   if (settings_.ties == Ties::OldestSegment && parent) return parent->born;

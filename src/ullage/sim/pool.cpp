@@ -15,7 +15,8 @@ namespace {
 constexpr Bytes kAddressSpace{1ull << 46};
 constexpr Bytes kMostEver{1ull << 62};
 
-// A store, and a count of the bytes that the store cannot place, because a size in a file can have any value.
+// A store, and beside it a count of bytes that the store cannot place. The count is needed because a size in a file may
+// be larger than all addresses. It stays within kMostEver, so that sums do not overflow.
 class Pool final {
  public:
   explicit Pool(std::size_t storages)

@@ -4,11 +4,12 @@
 namespace ullage::store {
 namespace {
 
-constexpr std::uint64_t kSoon = 16;             // ops; what was used within them is needed soon again
-constexpr std::uint64_t kFarAway = 1ull << 40;  // more ops than any history holds
+constexpr std::uint64_t kSoon = 16;  // a storage that was used less than this many ops ago is needed soon again
+constexpr std::uint64_t kFarAway = 1ull << 40;  // stands for "far away": more ops than any history has
 
 }  // namespace
 
+// The header has these four rules, in this order, and their reasons.
 std::uint64_t distance(const Pageable& storage, const UseHistory& history) {
   const std::uint64_t now = history.now().value;
   const auto next = history.next(storage.last_use);

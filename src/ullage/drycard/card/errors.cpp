@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names and texts of the errors that this card can return.
+// The functions of CUDA that give the name and the text of an error, and the table of the errors that the dry card (a
+// CUDA card that is only pretended) can return. Add a row if a function of the dry card returns another error.
 
 #include "ullage/drycard/card/process.h"
 
@@ -7,7 +8,7 @@ namespace ullage::drycard {
 namespace {
 
 struct Words {
-  int error;
+  int error;  // CUDA's number; those that only one source file returns have no constant in abi.h
   const char* runtime_name;
   const char* driver_name;
   const char* text;

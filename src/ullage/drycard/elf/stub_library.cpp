@@ -19,10 +19,10 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kFunctionBytes = 13;  // one lea and one jmp
 constexpr std::uint64_t kFunctionPitch = 16;
-constexpr std::uint64_t kVariableBytes = kPage;
-constexpr std::uint32_t kFirstDefined = 2;  // symbols before it: the null symbol and the imported one
-constexpr std::uint16_t kFirstVersion = 2;  // version indices before it: local and base
-constexpr std::uint16_t kHidden = 0x8000;
+constexpr std::uint64_t kVariableBytes = kPage;  // an import does not state the variable's size
+constexpr std::uint32_t kFirstDefined = 2;       // symbols before it: the null symbol and the imported one
+constexpr std::uint16_t kFirstVersion = 2;       // version indices before it: local and base
+constexpr std::uint16_t kHidden = 0x8000;   // bit of a version index: a lookup without a version passes over the symbol
 constexpr std::uint32_t kFilterShift = 26;  // second hash of the filter of .gnu.hash
 
 std::uint32_t gnu_hash(std::string_view name) {
@@ -195,9 +195,9 @@ class StubWriter final {
     sections_[section].bytes = std::move(bytes);
   }
 
-  // A Bloom filter of 64-bit words, the first symbol of each bucket, and the hash of each symbol. The hash of a
-  // bucket's last symbol has the lowest bit set. There is no specification; the source is how glibc reads it
-  // (elf/dl-lookup.c).
+  // Returns four numbers (see the end of the function), a Bloom filter of 64-bit words, the first symbol of each
+  // bucket, and the hash of each symbol. The lowest bit of a hash is set only for the last symbol of a bucket. No
+  // specification has this format; it is written as glibc reads it (elf/dl-lookup.c).
   std::string hash_table() const {
     std::size_t words = 1;
     while (words * 8 < symbols_.size()) words *= 2;
@@ -279,7 +279,8 @@ class StubWriter final {
     return bytes;
   }
 
-  // Each stub jumps instead of calling, so that the callee returns directly to the stub's caller.
+  // Each stub puts its name into %rdi in place of the caller's first argument, which the callee does not need. It jumps
+  // instead of calling, so that the callee returns directly to the stub's caller.
   std::string text() {
     constexpr char kTrap = '\xcc';
     std::string bytes;
@@ -372,7 +373,7 @@ class StubWriter final {
   }
 
   static Elf64_Shdr section_header(const Section& section, std::uint32_t name) {
-    if (section.type == SHT_NULL) return {};  // the sections for versions, if there are none
+    if (section.type == SHT_NULL) return {};  // kNull; and of a library without versions, the sections for versions
     Elf64_Shdr header{};
     header.sh_name = name;
     header.sh_type = section.type;
@@ -391,7 +392,7 @@ class StubWriter final {
   const std::vector<const StubSymbol*> symbols_;  // in the order of the hash table
   StringTable strings_;
   std::vector<Section> sections_;
-  std::uint64_t file_size_ = 0;  // without section headers
+  std::uint64_t file_size_ = 0;  // without the section headers, which begin there
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what plan_file.cpp writes. A file may be edited, cut or of another version. If it contradicts itself, it is
-// refused here, so that a run need not check indices and orders.
+// refused here. So a run need not check that indices exist and that actions stand in the order of the ops.
 #include "ullage/plan/file/plan_file.h"
 #include "ullage/plan/file/plan_file_checks.h"
 #include "ullage/plan/file/plan_file_words.h"
@@ -35,7 +35,7 @@ class Reader final {
     if (!error_) error_ = Error{Error::Kind::BadFile, std::move(message), name_ + ": " + place};
   }
 
-  // Null if it is missing.
+  // Returns the field; null if it is missing. If `object` is no object, that is an error too.
   const UnorderedJson* find(const UnorderedJson& object, const std::string& place, const char* key) {
     if (!object.is_object()) return fail(place.empty() ? "the whole" : place, "is not an object"), nullptr;
     const auto at = object.find(key);
@@ -47,7 +47,7 @@ class Reader final {
     return value;
   }
 
-  // A whole number below `end`.
+  // Returns a whole number, which must be below `end`.
   std::uint64_t number(const UnorderedJson& value, const std::string& place, std::uint64_t end = UINT64_MAX) {
     if (!value.is_number_unsigned()) return fail(place, "is not a whole number from 0 up"), 0;
     const auto count = value.get<std::uint64_t>();
@@ -77,7 +77,7 @@ class Reader final {
     if (value != nullptr && !value->is_array()) fail(key, "is not a list");
     return failed() || value == nullptr ? none : *value;
   }
-  // A list of distinct numbers below `end`; empty if the field is missing.
+  // Returns a list of distinct numbers, which must be below `end`; empty if the field is missing.
   template <class Number>
   std::vector<Number> numbers_at(const UnorderedJson& object, const std::string& place, const char* key,
                                  std::uint64_t end) {
@@ -234,7 +234,8 @@ Result<PlanFile> read_plan(std::string_view text, const std::string& name) {
     return Error{Error::Kind::BadFile, "is not a plan of Ullage; write one with 'ullage plan --out FILE'", name};
   const std::uint64_t version = reader.number_at(json, "", "version");
   if (!reader.failed() && version != kPlanVersion) {
-    reader.fail("version", fmt::format("is {}, this Ullage reads {}: plan again with it", version, kPlanVersion));
+    reader.fail("version", fmt::format("is {}, this Ullage reads {}: make the plan again with this Ullage", version,
+                                       kPlanVersion));
   }
   PlanFile file;
   if (!reader.failed()) read_figures(reader, json, file);
