@@ -33,7 +33,7 @@ void add_options(CLI::App& app, Options& o, std::string& precision) {
   app.add_option("--blocks", o.blocks, "standard, or separable: hidden layers with far fewer weights")
       ->capture_default_str();
   app.add_option("--micro-batch", o.micro_batch, "pictures that go through the networks at a time");
-  app.add_option("--precision", precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
+  app.add_option("--precision", precision, "type in which layers compute: fp32, bf16 or fp16;\nweights stay in float32")
       ->capture_default_str();
   app.add_option("--allow", o.allow, "batch-norm: statistics of a micro-batch, not of the batch")->expected(1, -1);
   app.add_option("--lr", o.lr, "Adam's learning rate")->capture_default_str();

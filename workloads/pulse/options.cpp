@@ -59,7 +59,8 @@ void add_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("--lr-schedule", w.schedule, "fixed, linear1cycle, linear1cycledrop")->capture_default_str();
   app.add_option("--duplicates", o.duplicates, "searches for each picture")->capture_default_str();
   app.add_option("--batch-size,--batch", o.batch_size, "searches at once")->capture_default_str();
-  app.add_option("--precision", w.precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
+  app.add_option("--precision", w.precision,
+                 "type in which layers compute: fp32, bf16 or fp16;\nweights stay in float32")
       ->capture_default_str();
   app.add_option("--seed", w.seed, "seed of the first search, one more for each next;\n0 is a seed (default: random)");
   app.add_flag("--save-intermediate", o.save_intermediate, "write the best face of every step, large and\ndownscaled");
@@ -71,7 +72,7 @@ void add_options(CLI::App& app, Options& o, Words& w) {
       ->capture_default_str()
       ->group("For tests");
   app.add_option("--start", o.start, "file of latents and noises to begin with")->group("For tests");
-  app.add_option("--dump", o.dump, "file for tensors and figures of every step; one batch")->group("For tests");
+  app.add_option("--dump", o.dump, "file to write every step's tensors and figures to; one batch")->group("For tests");
 }
 
 std::string number_shown(double value) {
