@@ -280,6 +280,20 @@ TEST(PlanFile, ARecomputeMayStandBehindItsOwnOp) {
   EXPECT_TRUE(read_plan(json.dump(), "plan.json"));
 }
 
+TEST(PlanFile, SaysWhichNumberIsTooLargeAndItsLimit) {
+  const auto message_of = [](const Json& json) {
+    const Result<PlanFile> read = read_plan(json.dump(), "plan.json");
+    EXPECT_FALSE(read);
+    return read ? std::string() : read.error().message;
+  };
+  Json json = Json::parse(text_of(sample_plan_file()));
+  json["schedule"][4]["at"] = 5;
+  EXPECT_EQ(message_of(json), "is 5, must be below 5") << "the file has 5 ops, 0 to 4";
+  json = Json::parse(text_of(sample_plan_file()));
+  json["ops"][2]["overwrites"] = 2;
+  EXPECT_EQ(message_of(json), "is 2, must be below 2") << "the op makes 1 value, so it may overwrite 0 or 1";
+}
+
 TEST(PlanFile, SaysWhereItIsNoJson) {
   const Result<PlanFile> read = read_plan("{\"format\": nonsense}", "plan.json");
   ASSERT_FALSE(read);

@@ -51,7 +51,7 @@ class Reader final {
   std::uint64_t number(const UnorderedJson& value, const std::string& place, std::uint64_t end = UINT64_MAX) {
     if (!value.is_number_unsigned()) return fail(place, "is not a whole number from 0 up"), 0;
     const auto count = value.get<std::uint64_t>();
-    if (count >= end) return fail(place, fmt::format("is {}, there are {}", count, end)), 0;
+    if (count >= end) return fail(place, fmt::format("is {}, must be below {}", count, end)), 0;
     return count;
   }
   std::uint64_t number_at(const UnorderedJson& object, const std::string& place, const char* key,
