@@ -84,6 +84,20 @@ TEST(StandIns, LookIntoOtherPackages) {
   EXPECT_EQ(functions_of(*made, "libnccl.so.2"), (Texts{"ncclCommInitRank", "ncclVariable"}));
 }
 
+TEST(StandIns, LookIntoALibraryWithSoEarlierInItsName) {
+  const OwnFolder folder;
+  fs::create_directories(folder / "package");
+  write_content(folder / "package/my.source.so",
+                write_stub_library({"my.source.so", {"libcublas.so.13"}, {}, {}, "cublasCreate_v2"}));
+  write_content(folder / "package/my.source.so.1", "x");
+  write_content(folder / "package/my.source", "x");
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "package"}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(functions_of(*made, "libcublas.so.13"), Texts{"cublasCreate_v2"});
+  EXPECT_EQ(made->notes, Texts{"not looked at: " + (folder / "package/my.source.so.1") +
+                               ":0: not an ELF file: it does not begin with 0x7f ELF"});
+}
+
 TEST(StandIns, HaveWhatTorchLooksUpByName) {
   const OwnFolder folder;
   fs::create_directories(folder / "lib");

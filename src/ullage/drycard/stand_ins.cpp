@@ -65,11 +65,8 @@ Error system_refused(const std::string& path, const char* what, const std::error
           path};
 }
 
-// Returns whether it is the name of a shared object: "libc10.so" or "libgomp.so.1", but not "x.source".
-bool is_shared_name(const std::string& name) {
-  const auto at = name.find(".so");
-  return at != name.npos && (at + 3 == name.size() || name[at + 3] == '.');
-}
+// Returns whether it is the name of a shared object: "libc10.so", "libgomp.so.1" or "a.source.so", but not "x.source".
+bool is_shared_name(const std::string& name) { return name.ends_with(".so") || name.find(".so.") != name.npos; }
 
 // Returns the plain files, and links to such, that have the name of a shared object, sorted by name.
 template <class Iterator>
