@@ -125,6 +125,15 @@ TEST_F(ClipFileOpened, OfAnotherKindIsCalledByItsName) {
   EXPECT_NE(refused(wanted_of_clip(small_clip()), "I16").find("is of type I16"), std::string::npos);
 }
 
+TEST_F(ClipFileOpened, ThatIsDamagedIsStillCalledAClip) {
+  const std::string damaged =
+      "is missing or has another number of extents: other tensors are those of a CLIP with a vision transformer, "
+      "so the file is damaged or incomplete; give the published file";
+  EXPECT_EQ(refused(small_with("visual.conv1.weight", {-1})), ": visual.conv1.weight " + damaged);
+  EXPECT_EQ(refused(small_with("visual.proj", {64})), ": visual.proj " + damaged);
+  EXPECT_EQ(refused(small_with("token_embedding.weight", {-1})), ": token_embedding.weight " + damaged);
+}
+
 TEST_F(ClipFileOpened, OfSizesThatCannotBeIsRefused) {
   EXPECT_NE(refused(small_with("visual.positional_embedding", {16, 64}))
                 .find("has 16 places; expected one more than a square"),

@@ -74,6 +74,10 @@ std::string what_it_is(const read::Weights& weights) {
     if (name.find("vision_model.") != std::string::npos) {
       return "these are the names of another library's CLIP; give the published file";
     }
+    if (name.find(kVisionLayers) != std::string::npos) {
+      return "other tensors are those of a CLIP with a vision transformer, so the file is damaged or incomplete; give "
+             "the published file";
+    }
   }
   return "this is not a CLIP; give the published file, as ViT-B-32.pt";
 }
