@@ -250,7 +250,7 @@ std::optional<Remedy> fused_attention(const Asked& asked) {
   }
   const char* action =
       "torch.nn.functional.scaled_dot_product_attention(q, k, v) (transformers: attn_implementation=\"sdpa\")";
-  const char* why = "never writes the scores out: memory grows with the length, not with its square";
+  const char* why = "never makes the whole matrix of scores: memory grows with the length, not with its square";
   return computed(action, asked.evidence.history ? saving(*asked.evidence.history, Role::AttentionScores) : Bytes{},
                   why);
 }

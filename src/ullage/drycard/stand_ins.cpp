@@ -249,8 +249,9 @@ class StandInMaker final {
       if (named ? cuda_library(symbol.version_file).empty() : cuda_library_of_function(symbol.name).empty()) continue;
       const bool is_variable = symbol.kind == ElfSymbol::Kind::Object;
       if (symbol.kind == ElfSymbol::Kind::ThreadLocal) {
-        made_.notes.push_back(fmt::format("{} wants {} of {}, which each thread has for itself; it has no stand-in",
-                                          object.path, symbol.name, named ? symbol.version_file : "a CUDA library"));
+        made_.notes.push_back(
+            fmt::format("{} wants {} of {}, which each thread has for itself; stub libraries have no such symbols",
+                        object.path, symbol.name, named ? symbol.version_file : "a CUDA library"));
       } else if (named) {
         want(std::string(symbol.version_file), std::string(symbol.name), std::string(symbol.version), is_variable);
       } else {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes a stub library (elf/stub_library.h) for every CUDA library that a CUDA build of torch, or a package beside it,
-// is linked to. libcuda and NVML get a stub too, because programs open them with dlopen. A stub has the functions and
-// versions that the shared objects import. With LD_PRELOAD the stubs come before the real libraries, wherever these
-// are, because they have the same SONAMEs.
+// Makes a stub library (elf/stub_library.h), a stand-in, for every CUDA library that a CUDA build of torch, or a
+// package beside it, is linked to. libcuda and NVML get a stub too, because programs open them with dlopen. A stub has
+// the functions and versions that the shared objects import. With LD_PRELOAD the stubs come before the real libraries,
+// wherever these are, because they have the same SONAMEs. Edit this if a new torch or package wants something of CUDA
+// that no stub has.
 
 #include "ullage/base/result.h"
 

@@ -158,7 +158,7 @@ class Running final : public Session, public PoolListener {
     if (device_->is_the_process()) watch_->make_way(bytes);
   }
   bool grant(Bytes bytes) override {
-    note_least();
+    note_least();  // the granted bytes will stand outside the pool
     return charges_->grant(bytes);
   }
   void drop_idle() override { pager_->drop_idle(); }
