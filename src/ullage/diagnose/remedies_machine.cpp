@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// The remedies that change devices, processes, containers and limits. The table at the end says for which causes each
+// is asked, and in which order. docs/explain.md lists every id.
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/remedies.h"
 
