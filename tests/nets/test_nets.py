@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from runs import MIB, ROOMY, Run, Runs, differences, ended_well, kept_its_budget
+from runs import MARGIN, MIB, ROOMY, Run, Runs, differences, ended_well, kept_its_budget
 
 SHARES = (0.8, 0.6, 0.4, 0.3)
 MOST_TRIES = 9  # one, and up to eight at the least budget that the run before named
@@ -77,7 +77,10 @@ def test_fractions(runs: Runs, everything: bool) -> int:
         for share in SHARES:
             budget, run, tries = at_or_above(beside + int(share * peak), runs, net, scale, steps)
             problems = kept_its_budget(run, budget) + (ended_well(run) or differences(run, plain))
-            if run.code == 0 and run.figure("spilled_bytes") == 0 and budget < beside + 0.97 * peak:
+            # If one op needs more than the share, the pool is lent what is reserved for the outside and not used
+            # (store/budget.h). These nets are so small that all of their tensors may then fit.
+            lent_enough = share < 0.5 and budget >= run.figure("outside_pool_bytes") + MARGIN + 0.97 * peak
+            if run.code == 0 and run.figure("spilled_bytes") == 0 and budget < beside + 0.97 * peak and not lent_enough:
                 problems.append("nothing was moved, although the pool is too small for all")
             if budget > enough:
                 problems.append(f"the floor it named is {budget - enough} bytes more than holds all without moving")

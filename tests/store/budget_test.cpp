@@ -224,6 +224,22 @@ TEST_F(BudgetTest, AChargeIsNoPartOfWhatAStepShows) {
   EXPECT_EQ(budget.expected_outside(), 110_MiB);
 }
 
+TEST_F(BudgetTest, WhatIsTakenFromTheReserveIsNoPartOfWhatAStepShows) {
+  const auto step = [&](Bytes taken) {
+    budget.take_from_reserve(taken);
+    resident = 110_MiB + taken;
+    budget.resident_limit(0_B);
+    budget.take_from_reserve({});
+    resident = 110_MiB;
+    budget.resident_limit(0_B);
+    budget.end_step();
+  };
+  for (int i = 0; i < 3; ++i) step(20_MiB);
+  EXPECT_EQ(budget.expected_outside(), 110_MiB);
+  step(20_MiB);
+  EXPECT_EQ(budget.expected_outside(), 110_MiB);
+}
+
 // The least budget is the highest sum of pool and outside at one moment, not the sum of their separate peaks.
 TEST_F(BudgetTest, TheLeastIsTheMostThatWasNeededTogether) {
   const Bytes start = Budget::least(105_MiB, Budget::kWarmUp);

@@ -39,7 +39,7 @@ Bytes Budget::beside(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
-  raise(outside_of_step_, saturating_sub(outside_now, Bytes{charged_.load()}));
+  raise(outside_of_step_, saturating_sub(outside_now, Bytes{charged_.load() + taken_from_reserve_.load()}));
   const Bytes others_now = others();
   raise(needed_lately_, needed_beside(outside_now, others_now));
   return std::max(outside_now, expected_outside()) + kMargin + others_now;

@@ -98,6 +98,9 @@ class Budget final : public Limit {
   // discharge(). The caller has the pool make room for them.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
+  // Announces that a consumer which is no part of the program, such as planning, takes `bytes` of the unused reserve.
+  // end_step() does not count them, so the reserve does not grow by them for good. Zero ends it.
+  void take_from_reserve(Bytes bytes) { taken_from_reserve_.store(bytes.count); }
   // Begins or ends a stretch in which charged bytes do not count for the least budget, because they would be given up
   // before a request is refused. These are bytes for planning, and for code that runs only as the process ends. In a
   // stretch the least budget counts at most what the pool could not have at the last note_least() before it.
@@ -137,11 +140,13 @@ class Budget final : public Limit {
   const bool lends_;
   std::atomic<std::uint64_t> charged_{0};
   std::atomic<std::uint64_t> foreseen_{0};
+  std::atomic<std::uint64_t> taken_from_reserve_{0};
   std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
   std::atomic<std::uint64_t> outside_;
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
-  std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
+  // The most in this step, without charges and without what was taken from the reserve.
+  std::atomic<std::uint64_t> outside_of_step_{0};
   std::atomic<std::uint64_t> needed_lately_{0};    // the highest needed_beside() since note_least()
   // The value of needed_lately_ at the last note_least() outside a stretch of leave_out_of_least().
   std::atomic<std::uint64_t> beside_last_{0};

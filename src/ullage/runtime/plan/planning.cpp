@@ -178,10 +178,11 @@ void Planning::observed() {
     settings_.say("the program waits for its plan: the " + to_string(needed) +
                   " that making one takes are not free while it runs");
   start_thread([this, recording]() mutable {
-    plan(*recording);
+    const std::optional<NewPlan> made = plan(*recording);
     recording.reset();
     malloc_trim(0);
     if (settings_.give_back) settings_.give_back();
+    if (made) adopt(*made);  // not before: the plan counts on the room that planning took
     not_busy();
   });
   std::unique_lock lock(lock_);
@@ -263,17 +264,21 @@ void Planning::after_fork_in_child() {
   observer_.after_fork_in_child();
 }
 
-void Planning::plan(const std::string& recording) {
+std::optional<Planning::NewPlan> Planning::plan(const std::string& recording) {
   try {
-    adopt(recording);
+    return new_plan(recording);
   } catch (const std::exception& error) {
-    if (stopping_.load()) return gave_way();
+    if (stopping_.load()) {
+      gave_way();
+      return std::nullopt;
+    }
     state_.store(State::GaveUp);
     if (settings_.say) settings_.say(std::string("no plan could be made: ") + error.what());
+    return std::nullopt;
   }
 }
 
-void Planning::adopt(const std::string& recording) {
+std::optional<Planning::NewPlan> Planning::new_plan(const std::string& recording) {
   Result<trace::TraceFile> file = trace::read_trace_file(std::as_bytes(std::span(recording)), kObserved);
   if (!file) throw std::runtime_error(file.error().text());
   if (!file->takes.empty()) add_step_ends(file->takes.back(), step_ends_);
@@ -289,37 +294,51 @@ void Planning::adopt(const std::string& recording) {
   question.ask.levers.batch_norm = facts_ && facts_->recomputes_batch_norm;
   const Result<plan::Fit> fit = plan::fit(*step, question);
   if (!fit) throw std::runtime_error(fit.error().text());
-  if (stopping_.load()) return gave_way();
+  if (stopping_.load()) {
+    gave_way();
+    return std::nullopt;
+  }
   const plan::Plan& made = fit->plan;
   ++made_;
-  const bool exact = settings_.cast_choice != nullptr && !settings_.cast_choice->casts();
   if (made.outcome != plan::Plan::Outcome::Planned) {
-    // If these steps fit, others filled the pool: when it is nearly full again, the steps at that time are observed.
-    // Steps that are timed in bf16 are not observed again, because the trial would not end.
-    const State fits = settings_.cast_choice == nullptr || exact ? State::Idle : State::Following;
-    state_.store(made.outcome == plan::Plan::Outcome::Fits ? fits : State::GaveUp);
-    if (exact && made.outcome == plan::Plan::Outcome::Infeasible) settings_.cast_choice->exact_plan(std::nullopt);
-    if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
-      settings_.say(fmt::format("no plan keeps the tensors within {}; the least is {}{}; tensors are moved on demand",
-                                to_string(made.budget), to_string(made.least),
-                                made.least_set_by.empty() ? "" : ", set by " + made.least_set_by));
-    }
-    return;
+    go_on_without(made);
+    return std::nullopt;
   }
-  const auto program = std::make_shared<const PlanProgram>(plan::sites_of(*step), made);
-  follower_.adopt(program);
+  const double overhead = made.step.count > 0 ? made.overhead.count / made.step.count : 0.0;
+  return NewPlan{std::make_shared<const PlanProgram>(plan::sites_of(*step), made), made.peak, overhead};
+}
+
+// Called after a plan was made that has nothing to carry out.
+void Planning::go_on_without(const plan::Plan& made) {
+  // If these steps fit, others filled the pool: when it is nearly full again, the steps at that time are observed.
+  // Steps that are timed in bf16 are not observed again, because the trial would not end.
+  const State fits = settings_.cast_choice == nullptr || is_exact() ? State::Idle : State::Following;
+  state_.store(made.outcome == plan::Plan::Outcome::Fits ? fits : State::GaveUp);
+  if (made.outcome != plan::Plan::Outcome::Infeasible) return;
+  if (is_exact()) settings_.cast_choice->exact_plan(std::nullopt);
+  if (settings_.say) {
+    settings_.say(fmt::format("no plan keeps the tensors within {}; the least is {}{}; tensors are moved on demand",
+                              to_string(made.budget), to_string(made.least),
+                              made.least_set_by.empty() ? "" : ", set by " + made.least_set_by));
+  }
+}
+
+void Planning::adopt(const NewPlan& made) {
+  follower_.adopt(made.program);
   adopted_ = true;
-  if (exact) {
-    exact_ = program;
-    settings_.cast_choice->exact_plan(made.step.count > 0 ? made.overhead.count / made.step.count : 0.0);
+  if (is_exact()) {
+    exact_ = made.program;
+    settings_.cast_choice->exact_plan(made.overhead);
   }
   state_.store(State::Following);
   if (settings_.say) {
     settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, ops recomputed: {}, storages spilled: {}",
-                              to_string(made.peak),
-                              made.step.count > 0 ? made.overhead.count / made.step.count * 100 : 0.0,
-                              program->recomputes(), program->spills()));
+                              to_string(made.peak), made.overhead * 100, made.program->recomputes(),
+                              made.program->spills()));
   }
 }
+
+// Are casts allowed, and is the present step not cast?
+bool Planning::is_exact() const { return settings_.cast_choice != nullptr && !settings_.cast_choice->casts(); }
 
 }  // namespace ullage::runtime

@@ -75,8 +75,17 @@ class Planning final {
   void probe();
   void wait_at_exit();
   void stop();  // at the end of the process: stops planning and waits for that, at most five seconds
-  void plan(const std::string& recording);
-  void adopt(const std::string& recording);
+  struct NewPlan {
+    std::shared_ptr<const PlanProgram> program;
+    Bytes peak;       // of tensors
+    double overhead;  // the time that it adds to a step, as a share of the step's
+  };
+  // Nothing: there is no plan to carry out, or planning was stopped. What comes next is settled then.
+  std::optional<NewPlan> plan(const std::string& recording);
+  std::optional<NewPlan> new_plan(const std::string& recording);  // throws if no plan could be made
+  void go_on_without(const plan::Plan& made);
+  void adopt(const NewPlan& made);
+  bool is_exact() const;
   void choose_cast();
   void cast_from_here();
   void be_exact_from_here();

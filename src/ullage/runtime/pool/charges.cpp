@@ -51,6 +51,7 @@ Charges::PlanningRoom Charges::begin_planning(Bytes bytes) {
   of_planning_ = saturating_sub(outside + bytes, std::max(outside, expected));
   const bool beside = pager_.store().counts().limit >= pager_.counts().at_once_peak + of_planning_;
   budget_.charge(of_planning_);
+  budget_.take_from_reserve(bytes - of_planning_);
   budget_.leave_out_of_least(true);
   while (pager_.trim() > Bytes{}) {  // gives way now, not at the watch's next look, because planning begins at once
   }
@@ -62,6 +63,7 @@ Charges::PlanningRoom Charges::begin_planning(Bytes bytes) {
 
 void Charges::end_planning() {
   budget_.discharge(std::exchange(of_planning_, {}));
+  budget_.take_from_reserve({});
   budget_.leave_out_of_least(false);
 }
 
