@@ -15,7 +15,8 @@ class Memory:
     budget: int | None
     """Stated for the whole tree of processes; None: unlimited."""
     resident: int
-    """Resident bytes of this process, as the operating system counts them."""
+    """Resident bytes of this process, as the operating system counts them. If the budget is a card's: the bytes of the
+    card that this process holds."""
     live: int
     """Bytes of tensors in the pool, evicted or not."""
 
@@ -40,7 +41,7 @@ _found: ctypes.CDLL | None = None
 
 
 def active() -> bool:
-    """Returns true if torch's CPU allocator uses a budgeted pool in this process."""
+    """Returns true if torch's allocator, for the CPU or for a card, is a budgeted pool in this process."""
     runtime = library()
     return runtime is not None and runtime.ullage_active() == 1
 
@@ -56,7 +57,7 @@ def report() -> Memory | None:
 
 
 def mark_step() -> None:
-    """Marks the end of a step. Without it steps are found from the period of the program's ops."""
+    """Marks the end of a step. Without it, a call of the program's optimizer ends one, or a turn of its loop."""
     runtime = library()
     if runtime is not None:
         runtime.ullage_mark_step()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stands before malloc in every process of a run, and announces a large request to the runtime before it is served. The
-// program may touch the block faster than any watch looks: 32 MiB take 20 ms. Many smaller requests in a row are
-// announced as one (a model that is turned into bytes tensor by tensor). The block itself comes from the malloc that
-// the program has without Ullage, and free is left alone.
+// watch looks every 8 ms and allows for 8 MiB of growth, but a program may touch a new block faster: 32 MiB in 20 ms.
+// Many smaller requests in a row are announced as one (a model that is turned into bytes tensor by tensor). The block
+// itself comes from the malloc that the program has without Ullage, and free is left alone.
 
 #include "ullage/preload/preload.h"
 
@@ -19,14 +19,15 @@ namespace {
 using Listener = void (*)(std::size_t);
 std::atomic<Listener> listener{nullptr};
 
-// Half of the watch's margin. Requests from kMedium on are added up until they reach kLarge; smaller ones are left to
+// Half of the budget's margin. Requests from kMedium on are added up until they reach kLarge; smaller ones are left to
 // the watch.
 constexpr std::size_t kLarge = std::size_t{4} << 20;
 constexpr std::size_t kMedium = std::size_t{64} << 10;
 std::atomic<std::size_t> together{0};
 // The resident bytes when medium requests were announced last, or fewer if they fell since.
 std::atomic<std::size_t> resident_then{0};
-// Blocks that take the place of freed ones touch nothing new, so they are announced only if the process grew by this.
+// Blocks that take the place of freed ones touch no new page. So medium requests are announced only if the process grew
+// by more than this since.
 constexpr std::size_t kGrown = kLarge / 2;
 
 // Returns whether to announce this medium request, for itself and for those before it.

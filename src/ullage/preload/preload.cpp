@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // libullage_preload.so brings Ullage's runtime into programs that were never linked to it; `ullage run` puts it into
-// LD_PRELOAD. Every process of the program's tree loads it, shells and editors too. So it needs nothing but libc, looks
-// once, and does nothing if there is neither torch nor Python.
+// LD_PRELOAD. Every process of the program's tree loads it, shells and editors too. So it needs nothing but libc. It
+// looks once, when it is loaded, at what is mapped, and does nothing if there is neither torch nor Python.
 //
 // What it does in a process; the first line that applies counts:
 //
-//   a dry run (ULLAGE_DRYCARD_SCRIPT)  ->  a Python runs that script after its `import torch`; with a ledger in the
-//                                          environment (--memory) also as below
-//   a Python below `ullage explain` (ULLAGE_EXPLAIN_SCRIPT)  ->  runs that script after its `import torch`; with a
-//                                          ledger in the environment also as below
+//   the environment names scripts (kDryScript and the others in preload.h)  ->  a Python runs them after its
+//                                          `import torch`; with a ledger in the environment also as below
 //   no ledger in the environment, or a build without torch  ->  does nothing
 //   torch is not mapped, and there is no Python  ->  does nothing
 //   a Python that has not mapped torch yet  ->  waits for its `import torch` (python_import.cpp), then as below
@@ -44,7 +42,7 @@ constexpr const char* kFolders[] = {"/", "/../lib/"};        // from this librar
 constexpr const char* kBuiltAgainst = ULLAGE_TORCH_VERSION;  // "2.13.0"; empty: there is no runtime in this build
 
 struct Mapped {
-  const char* torch = nullptr;  // its file
+  const char* torch = nullptr;  // its file; null: it is not mapped
   bool runtime = false;
 };
 
@@ -115,7 +113,7 @@ void tell(const char* format, ...) {
   va_end(values);
 }
 
-pid_t began = 0;  // pid of the process that start() ran in, if it runs under Ullage
+pid_t began = 0;  // pid of the process that start() ran in, if it has a ledger; else 0
 
 __attribute__((constructor)) void start() {
   if (!runs_under_ullage()) {
@@ -130,7 +128,7 @@ __attribute__((constructor)) void start() {
   }
 }
 
-// A child made by fork that leaves by exit() reports nothing: its parent does.
+// Reports torch without the runtime. A child made by fork that leaves by exit() reports nothing: its parent does.
 __attribute__((destructor)) void end() {
   if (began != getpid() || told) return;
   const Mapped mapped = what_is_mapped();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The functions that the parts of libullage_preload.so (preload.cpp, python_import.cpp, large_requests.cpp,
-// system_calls.cpp) call of each other, and those that it exports.
+// Declares what the parts of libullage_preload.so (preload.cpp, python_import.cpp, large_requests.cpp,
+// system_calls.cpp) call of each other, and what the library exports for the runtime and the Python package. It also
+// exports the functions of libc that it stands before, such as malloc and read. These are not declared here.
 
 #include <dlfcn.h>
 #include <sys/uio.h>
@@ -12,8 +13,8 @@
 
 namespace ullage::preload {
 
-// The scripts that a Python runs at the end of `import torch`. Each variable names a file; unset or empty: there is
-// none. They are drycard/in_python.py in a dry run, python/ullage/_watch.py below `ullage explain -- COMMAND`, and
+// These environment variables name the scripts that a Python runs at the end of `import torch`; unset or empty: there
+// is none. They are drycard/in_python.py in a dry run, python/ullage/_watch.py below `ullage explain -- COMMAND`, and
 // advise/switches.py for `ullage advise` and `ullage run --allow`. python_import.cpp runs them in this order.
 inline constexpr const char* kDryScript = "ULLAGE_DRYCARD_SCRIPT";
 inline constexpr const char* kExplainScript = "ULLAGE_EXPLAIN_SCRIPT";
@@ -21,19 +22,20 @@ inline constexpr const char* kSwitchesScript = "ULLAGE_SWITCHES_SCRIPT";
 bool is_set(const char* variable);
 inline bool has_scripts() { return is_set(kDryScript) || is_set(kExplainScript) || is_set(kSwitchesScript); }
 
-// Opens the runtime if this process runs under `ullage run` with a ledger, torch is mapped and the runtime is not. If
-// it cannot be opened, prints why on stderr. May be called on any thread, and more than once.
+// Opens the runtime if the environment has a ledger (ULLAGE_LEDGER), torch is mapped and the runtime is not. If the
+// runtime cannot be opened, prints why on stderr. May be called on any thread, and more than once.
 void bring_in_the_runtime();
 
-// The resident bytes of this process; 0 if the kernel does not tell. Allocates nothing.
+// The resident bytes of this process; 0 if /proc/self/statm cannot be read. Allocates nothing.
 std::size_t resident_bytes();
 
-// To be called before Python starts. If the process holds a Python, has the runtime brought in and those files run as
+// Call it before Python starts. If Python is linked to this process, the runtime is brought in and the scripts run as
 // soon as `import torch` is done. Otherwise does nothing.
 void wait_for_import_of_torch();
 
-// A function of that name behind this library. The dynamic loader allocates nothing to find it, but takes its lock. So
-// functions that stand before those of libc find all theirs before the process has a second thread.
+// Calls the function of that name in the libraries that come after this one, such as libc. Looks it up at the first
+// call. The dynamic loader allocates nothing for that, but takes its own lock. So the parts that stand before functions
+// of libc call found() for all of them in a constructor, before the process has a second thread.
 template <typename Function>
 class Next final {
  public:
@@ -59,19 +61,20 @@ class Next final {
 }  // namespace ullage::preload
 
 // For ullage.run() of the Python package, in a process that `ullage run` did not start. Opens the runtime, which needs
-// torch to be mapped. Returns null, or why it cannot be opened (valid until the next call).
+// torch to be mapped. Returns null if the runtime is open, else why it cannot be opened (valid until the next call).
 extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtime();
 
-// For the runtime: calls `listener` before a request of 4 MiB or more of malloc, or of a function like it, is served.
-// It runs on the thread that requests. `listener` may allocate less than that. Null: nobody is called.
+// For the runtime: calls `listener` before malloc, or a function like it, serves a request of 4 MiB or more. It also
+// calls it with 4 MiB when requests of 64 KiB and more add up to that and the process grew meanwhile. `listener` runs
+// on the thread that requests, and must not make such requests itself. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
 
 // For the runtime: has `hold` called with the buffers of a system call of the program that failed with EFAULT.
-// `written`: the call writes to them. True: the bytes are there now and stay, so the call is tried once more, and then
-// `let_go` is called. Null: nobody is called.
+// `written`: the call writes to them. If `hold` returns true, the bytes are there now and stay. Then the call is tried
+// once more, and `let_go` is called after it. False: the call fails with EFAULT. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_heal_system_calls(
     bool (*hold)(const iovec* buffers, std::size_t count, bool written), void (*let_go)());
 
-// For the runtime: true if what write() put on stderr last did not end a line. The caller ends it, so it is called
-// once.
+// For the runtime: true if the program's last write() to stderr did not end with a newline. The caller must end the
+// line, because the next call returns false.
 extern "C" __attribute__((visibility("default"))) bool ullage_stderr_line_is_open();

@@ -6,8 +6,8 @@
 // finder lets torch be found as usual, and has the runtime brought in when torch's own code has run.
 //
 // A sitecustomize on PYTHONPATH is not used. So the environment stays as it is, whoever brings a sitecustomize keeps
-// it, and python -I, -E and -S are reached too. Python is not linked: its functions are looked up. All but the hook are
-// part of the stable interface.
+// it, and python -I, -E and -S are reached too. Python is not linked: its functions are looked up. All but
+// PySys_AddAuditHook are part of Python's stable interface.
 
 #include "ullage/base/find_symbol.h"
 #include "ullage/preload/preload.h"
@@ -63,9 +63,10 @@ bool find_python() {
          find_symbol(RTLD_DEFAULT, python.print_error, "PyErr_Print");
 }
 
-// `load_then_bring_in` is the function below. It calls loaded() for every module of the loader, not only for torch. For
-// torch, loaded() clears `_initializing`, from which the runtime sees whether torch is there. Python would clear it a
-// moment later. loaded() flushes what was printed, because a runtime whose budget cannot be met ends the process.
+// `load_then_bring_in` is the C function below. It calls loaded() for every module that torch's loader loads, because a
+// loader may serve several. For torch, loaded() clears `_initializing`, from which the runtime sees whether torch is
+// imported. Python would clear it a moment later. loaded() flushes what was printed, because a runtime whose budget
+// cannot be met ends the process.
 constexpr const char* kFinder = R"(
 import sys
 from _functools import partial
@@ -98,7 +99,7 @@ def loaded(loader, module):
 sys.meta_path.insert(0, UllageFinder)
 )";
 
-// The files of the last two are gone if the process outlives the `ullage` that wrote them.
+// The files of the last two scripts are gone if the process outlives the `ullage` that wrote them.
 constexpr const char* kRunScripts = R"(
 import os
 def run(variable, name):
@@ -121,9 +122,9 @@ void run_scripts() {
   }
 }
 
-// Takes (load, loaded, module). Calls load(module); if that was torch, brings the runtime in and runs the scripts. It
-// is a C function, so that a torch that cannot be imported shows its own traceback. The interpreter's lock is held
-// throughout.
+// Takes (load, loaded, module). Calls load(module). If that was torch, or loaded() failed, brings the runtime in and
+// runs the scripts. It is a C function, so that a torch that cannot be imported shows its own traceback. The
+// interpreter's lock is held throughout.
 Object* load_then_bring_in(Object*, Object* arguments) {
   Object* module = python.item(arguments, 2);
   Object* result = python.call_with(python.item(arguments, 0), module, nullptr);

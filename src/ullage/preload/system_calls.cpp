@@ -44,7 +44,7 @@ ssize_t with_healing(const iovec* buffers, std::size_t count, bool written, cons
   return again;
 }
 
-// A call that reads a buffer takes it as const, one that writes does not.
+// A call that only reads its buffer (write, send) takes it as const; one that writes into its buffer does not.
 template <typename Call>
 ssize_t with_healing(void* buffer, std::size_t size, const Call& call) {
   const iovec one{buffer, size};
@@ -106,7 +106,7 @@ bool ullage_stderr_line_is_open() { return ullage::preload::line_is_open.exchang
     return ullage::preload::with_healing(buffers, static_cast<std::size_t>(count), written,    \
                                          [&] { return ullage::preload::next_##name passed; }); \
   }
-// Defines a call that takes a message.
+// Defines a call that takes a message (msghdr), which names the buffers.
 #define ULLAGE_MESSAGE(name, written, declared, passed)                                        \
   ULLAGE_EXPORTED ssize_t name declared {                                                      \
     return ullage::preload::with_healing(message->msg_iov, message->msg_iovlen, written,       \

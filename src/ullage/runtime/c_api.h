@@ -25,8 +25,9 @@ struct ullage_memory {
 /* Fills *out unless it is null. */
 void ullage_memory_status(struct ullage_memory* out);
 
-/* Tells that a step of the program ended. From the first call on, steps are counted and planned by these calls. If a
- * program never calls it, its steps are found in its ops. */
+/* Reports that a step of the program ended. From the first call on, steps are counted and planned by these calls. If a
+ * program never calls it, the steps to plan are found in its ops. Steps are then counted in Python only, by the calls
+ * of its optimizers. */
 void ullage_mark_step(void);
 
 /* Begins a budget in a running process that `ullage run` did not start. A later call only changes the stated bytes.
@@ -46,9 +47,9 @@ int ullage_casts(void);
 /* Names the parameter whose bytes begin at `data` ("layer4.2.conv1.weight") in what is recorded. */
 void ullage_name_parameter(const void* data, const char* name);
 
-/* Call it before `bytes` from `data` on are read past torch's dispatcher (by a compiled region, a system call). Brings
- * the storage around `data` back if it was moved out. `data` lies in a storage's memory, as Tensor.data_ptr() gives it;
- * other addresses are ignored. */
+/* Call it before `bytes` from `data` on are read or written past torch's dispatcher (by a compiled region, a system
+ * call). Brings the storage around `data` back if it was moved out. `data` lies in a storage's memory, as
+ * Tensor.data_ptr() gives it; other addresses are ignored. */
 void ullage_touch(const void* data, uint64_t bytes);
 
 #ifdef __cplusplus

@@ -117,10 +117,10 @@ class CardSession final : public CardMemory {
     return unused;
   }
 
-  // Runs on the thread that allocates first. Other threads' allocations go to PyTorch's allocator meanwhile. Each
-  // return of settings_.failed() is never reached, because that function does not return.
+  // Runs on the thread that allocates first. Other threads' allocations go to PyTorch's allocator meanwhile. No
+  // `return settings_.failed(...)` comes back to the caller, because that function ends the process.
   void begin() {
-    // Uses a thread of its own, because such a thread has none of the program's modes, such as autocast. Torch keeps
+    // A new thread has none of the program's modes, such as autocast. Torch keeps
     // handles of cuBLAS and cuDNN for each thread. When this thread ends, other threads may use its handles.
     make_thread([this] { wake_libraries(); }).join();
     torchs_->drop_cache();

@@ -50,13 +50,14 @@ class PlannedPaging final {
   // The recorder that observes steps for planning; null: no plan is made.
   Recorder* observer() { return planning_ ? &planning_->observer() : nullptr; }
 
-  // Called by the pool before and after its other listeners hear of a new storage; freeing() as in PoolListener.
+  // The session calls allocating() and allocated() before and after its other parts hear of a new storage. freeing():
+  // as in PoolListener.
   void allocating();
   void allocated();
   bool freeing(Address at, bool may_stay);
 
-  // mark_step(): the program reports that a step ended. optimizer_was_called(): for a program that never does, when it
-  // called an optimizer that ends a step.
+  // mark_step(): the program reports that a step ended. optimizer_was_called(): a program that never reports steps
+  // called an optimizer that ends one.
   void mark_step();
   void optimizer_was_called();
   void write_figures(store::LedgerSlot& slot) const;

@@ -31,8 +31,9 @@ void lift_budget();
 // True if this process is recorded: phases and names that the program gives now will be in the trace file.
 bool recording();
 
-// Reports that a step of the program ended. From the first call on, steps are counted and planned by these calls;
-// before that, they are found in the program's ops. The "steps left" warning uses the count too.
+// Reports that a step of the program ended. From the first call on, steps are counted and planned by these calls.
+// Without them, the steps to plan are found in the program's ops, and steps are counted in Python only, by the calls of
+// its optimizers. The warning that the budget will be full in so many steps needs these calls.
 void mark_step();
 
 struct MemoryStatus {
@@ -58,9 +59,9 @@ std::unique_ptr<Charge> charge_outside(Bytes bytes, std::string_view what);
 // the layer, which is recorded with each op that uses the parameter.
 void name_parameter(const void* data, std::string_view name);
 
-// A phase that is not one of the program's steps ("sampling"), for as long as the object lives. Phases do not nest.
-// `most`: the largest value of a knob in this phase, whatever it is outside. For example, 64 samples are drawn at a
-// batch of 128.
+// Marks a phase that is not one of the program's steps ("sampling"), for as long as the object lives. Phases do not
+// nest. `most`: in this phase a knob counts at most as this value. For example, {"batch", 64} if at most 64 samples are
+// drawn, even at a batch of 128.
 class Phase final {
  public:
   explicit Phase(std::string_view name, const std::vector<Knob>& most = {});
@@ -83,7 +84,8 @@ struct RehearsalOffer {
   // At least three small values for each knob, ascending, used unless the person chose others. If the asked value of a
   // knob lies below them, only that value is tried, and the other knobs get one more value each.
   std::vector<std::vector<std::int64_t>> usual;
-  std::vector<Choice> choices;        // those whose trials are quick come first
+  // Options that a prediction may try with other values to find what fits; those whose trials are quick come first.
+  std::vector<Choice> choices;
   std::vector<std::string> left_out;  // phases that a rehearsal skips ("checkpoint")
   std::vector<std::string> sides{};   // knobs that are sides of one picture: the prediction names the largest square
 };

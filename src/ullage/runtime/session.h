@@ -64,7 +64,7 @@ class Session {
 
   // Starts a session on the process's memory: installs the pool and starts the watch. BadArgument if the budget does
   // not cover what the process holds, what its libraries will still take (BudgetedDevice::warm_up()), and the margin of
-  // 8 MiB.
+  // 8 MiB; or if it does not cover Settings::held_once and the margin.
   static Result<Session*> start(Settings settings);
   // The same for any device. On a card this does not install the pool. There Ullage's allocator stands before PyTorch's
   // caching allocator, and calls pool() for the requests that the pool serves.
@@ -100,6 +100,7 @@ class Session {
   virtual void drop_idle() = 0;
   // Capture of the device's work (a CUDA graph) begins or has ended; see store::Pager::begin_capture().
   virtual void captures(bool begin) = 0;
+  // The process's slot in the ledger; null: it has none.
   virtual store::LedgerSlot* slot() = 0;
   // Null: nothing is recorded.
   virtual Recorder* recorder() = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment
-// and starts a session. In any other process it does nothing until begin_budget() is called, which makes a ledger of
-// its own. If the budget cannot be kept, the program must not run on, and this file ends it. No other file of the
-// runtime ends a process.
+// and starts a session; for the budget of a card, that waits for the first allocation on the card. In any other process
+// it does nothing until begin_budget() is called, which makes a ledger of its own. If the budget cannot be kept, the
+// program must not run on, and this file ends it. Other files of the runtime end a process only by the functions that
+// this file gives them (Session::Settings, CardSettings).
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
@@ -33,20 +34,20 @@
 namespace ullage::runtime {
 namespace {
 
-// On a line of its own, also after a progress bar.
+// Writes a line to stderr, first ending the line of a progress bar if one is open there.
 void warn(const std::string& line) {
   static const auto line_is_open = reinterpret_cast<bool (*)()>(dlsym(RTLD_DEFAULT, "ullage_stderr_line_is_open"));
   const bool open = line_is_open != nullptr && line_is_open();
   std::fprintf(stderr, "%sullage: %s\n", open ? "\n" : "", line.c_str());
 }
 
-// The slot of this process. A child made by fork claims its own.
+// The slot of this process; null before it has one. A child made by fork claims its own.
 store::LedgerSlot* own_slot = nullptr;
 bool in_child = false;
 bool begun_here = false;  // by begin_budget()
 
-// Notes that this process forked or was made by fork: both sides will copy shared pages that they write to. Does
-// nothing unless a launcher counts those copies, because nobody else would ever take the estimate back.
+// Notes that this process forked or was made by fork: both sides will copy shared pages that they write to. Call it
+// only if a launcher counts those copies, because nobody else would ever take the estimate back.
 void expect_copies() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   own_slot->forked_at.store(
@@ -54,8 +55,8 @@ void expect_copies() {
   if (in_python()) own_slot->copies_expected.store(store::Budget::kForkedInPython.count);
 }
 
-// Claims a slot for a child made by fork; null if the budget is a card's. The pages that the child holds at first are
-// its parent's and are counted there. `counted`: a launcher counts the pages that the child copies.
+// Claims a slot for a child made by fork; null if the budget is a card's, or no slot is free. The pages that the child
+// holds at first are its parent's and are counted there. `counted`: a launcher counts the pages that the child copies.
 store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   if (ledger.page().card.load() != 0) return nullptr;  // the card is its parent's
   const store::LedgerSlot* parent = own_slot;
@@ -108,6 +109,7 @@ class LedgerTree final : public store::Tree {
   const bool counted_;
 };
 
+// Ends the process if the session cannot start. The launcher prints `why` from the slot; without a slot, this does.
 [[noreturn]] void give_up(store::LedgerSlot* slot, const std::string& why) {
   if (slot != nullptr) {
     slot->message.set(why);

@@ -23,14 +23,14 @@ namespace {
 // How many regions this thread is inside that autograd records as a whole.
 thread_local int wholes = 0;
 
-// Names a node by its type. The node's own name() may call into Python, under locks that must not be taken here.
+// Names a node by its type. The node's own name() may call into Python, and so take locks that must not be taken here.
 std::string name_of_type(const std::type_info& type) {
   std::string name = c10::demangle(type.name());
   if (name.find("PyNode") != name.npos) return "a function of Python";
   return name.substr(name.rfind(':') + 1);  // npos + 1 is 0
 }
 
-// Is this a thread of the autograd engine, one for each card? Torch gives them this name.
+// Is this a thread of the autograd engine, which has one for each card? Torch gives them names that begin like this.
 bool is_of_the_engine() {
   char name[16] = "";
   pthread_getname_np(pthread_self(), name, sizeof name);

@@ -16,7 +16,8 @@ namespace ullage::runtime {
 
 // Returns a number for the thread of the program whose work runs here. Backward of a card's tensors runs on threads of
 // the autograd engine, but counts as work of the program's thread that waits for it. The runtime cannot see which one
-// waits. It assumes the one that last called this with `in_op`, which says that an op runs here now.
+// waits. It assumes the one that had last called this with `in_op` when the pass began here. `in_op`: an op runs on
+// this thread now.
 std::uint32_t thread_of_work(bool in_op);
 
 // Does a backward pass run on this thread?
@@ -26,7 +27,8 @@ bool grad_mode();
 // Call it on entry and exit of code that runs without grad mode and that autograd records as a whole: the forward graph
 // of a compiled region. Calls nest.
 void recorded_as_a_whole(bool enters);
-// The node of the autograd graph that runs here, "ConvolutionBackward0"; empty outside backward. Lives for ever.
+// The name of the node of the autograd graph that runs here, "ConvolutionBackward0"; for each node that is written in
+// Python, "a function of Python". Empty outside backward. The text lives for ever.
 std::string_view node_being_run();
 
 // Is it a leaf that requires grad, which an optimizer would train?

@@ -65,8 +65,8 @@ Bytes product_inputs(const OpCall& call) {
 
 void HeapScratch::begin(OpCall& call) {
   Scratch scratch{heap_scratch(call), true};
-  // Charges a product only if it is more than twice as large as any product charged before. What a slightly larger one
-  // takes on top, or a second thread at the same time, the margin covers.
+  // Charges a product only if it is more than twice as large as any product charged before. The budget's margin covers
+  // what a product of up to twice that size takes on top, and what a second thread takes at the same time.
   if (const Bytes product = product_inputs(call); product.count > 2 * largest_product_.load()) {
     largest_product_.store(product.count);
     scratch = {std::min(product, kProductBuffers * static_cast<std::uint64_t>(at::get_num_threads())), false};

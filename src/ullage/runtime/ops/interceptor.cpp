@@ -22,8 +22,8 @@ using c10::DispatchKeySet;
 // The key lies above autograd, autocast, functorch and Python's modes, so that one place sees what the program calls.
 constexpr DispatchKey kKey = DispatchKey::TESTING_ONLY_GenericMode;
 // Layers that dispatch the op again, maybe as other ops on other tensors. Those ops are intercepted instead. Python's
-// modes and subclasses dispatch again too, but torch hides the key from the ops that they call. So there the op is
-// intercepted before.
+// modes and subclasses dispatch again too, but torch hides kKey from the ops that they call. So for these the op is
+// intercepted before it reaches them.
 constexpr DispatchKeySet kRunsAgain({DispatchKey::FuncTorchDynamicLayerFrontMode, DispatchKey::Functionalize});
 
 using Listeners = std::vector<OpListener*>;
@@ -118,7 +118,7 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
       mark_sliceable(*info.list_op, call, length);
     }
   }
-  // No interception of ops that listeners run, or that the kernel runs.
+  // The ops that listeners or the kernel run are not intercepted.
   const c10::impl::ExcludeDispatchKeyGuard unseen(kKey);
   Flight flight(*told, call);
   call.arguments = {};

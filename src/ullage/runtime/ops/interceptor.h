@@ -2,7 +2,7 @@
 #pragma once
 
 // The one place through which every op of torch passes. It is a boxed fallback on a dispatch key that torch does not
-// use. The key is put into the thread-local key set of each armed thread. If somebody else has taken the key,
+// use. A thread is armed if the key is in its thread-local key set. If somebody else has taken the key,
 // RecordFunction is used instead. Intercepted are top-level ops, the ops inside composite ones, and those of backward,
 // but not what a kernel calls inside.
 
@@ -21,7 +21,8 @@ class Interceptor final {
     // Exceptions of listeners reach the program. An op over lists of tensors runs in slices if its tensors do not fit
     // into memory at once (list_ops.h).
     DispatchKey,
-    // Torch swallows the listeners' exceptions and runs the op all the same. No op runs in slices.
+    // Exceptions of listeners are swallowed, and the op runs all the same, because torch would not pass them on. No op
+    // runs in slices.
     RecordFunction,
   };
 
@@ -43,10 +44,11 @@ class Interceptor final {
   void disable();
 
   static bool enabled();
-  // Makes interception cover this thread, if it is enabled; takes a few nanoseconds if it does already. Called at each
+  // Arms this thread if interception is enabled. Takes a few nanoseconds if the thread is armed already. Called at each
   // allocation of the pool.
   static void arm_this_thread();
-  // Would the next op of this thread be intercepted? It is, if the thread is armed and not inside an intercepted op.
+  // Would the next op of this thread be intercepted? It is, if the thread is armed and not inside an intercepted op. By
+  // RecordFunction every thread counts as armed, and this is true inside an intercepted op too.
   static bool sees_this_thread();
   // The innermost intercepted op that this thread is inside; null: there is none. Valid until that op ends.
   static const OpCall* current();

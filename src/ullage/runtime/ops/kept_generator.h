@@ -26,7 +26,8 @@ class KeptGenerator final {
   at::Generator again() const;
 
   // Puts the kept state into the default generator, for as long as the object lives. Then the generator gets back the
-  // state that it had before. Another thread that draws from it meanwhile draws numbers that are drawn once more.
+  // state that it had before. If another thread draws from it meanwhile, that thread gets numbers that were drawn
+  // before.
   class InPlace final {
    public:
     explicit InPlace(const KeptGenerator& kept);

@@ -23,7 +23,7 @@
 namespace ullage::runtime {
 namespace {
 
-// A tensor of irregular numbers, made without a generator.
+// Makes a tensor of irregular numbers, without a generator.
 at::Tensor numbers(at::IntArrayRef sizes, double scale, double shift) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) count *= size;
@@ -35,6 +35,7 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
          std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
 
+// Does TapedOp::recompute_batch_norm() make the output for `x` again, bit by bit? `affine`: with weight and bias.
 bool applies(const at::Tensor& x, bool affine) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::native_batch_norm", "");
   const at::Tensor weight = affine ? numbers({x.size(1)}, 0.7, 1.1) : at::Tensor();

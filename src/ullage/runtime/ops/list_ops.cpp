@@ -18,7 +18,8 @@
 namespace ullage::runtime {
 namespace {
 
-// List ops besides `_foreach_*`. Only the in-place forms: those that return copies of every list call these.
+// List ops besides `_foreach_*`. The forms that are not in place are missing, because they copy every list and call
+// these.
 constexpr std::array<std::string_view, 5> kFused = {
     "aten::_fused_adam_",
     "aten::_fused_adamw_",

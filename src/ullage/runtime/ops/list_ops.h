@@ -2,8 +2,8 @@
 #pragma once
 
 // Cuts ops over lists of tensors (`_foreach_*`, fused optimizers) into smaller ones. Then only one slice must be in
-// memory at once, and not, for example, every parameter with both its moments. Only ops that compute each element on
-// its own are cut, so the result is the same bit by bit.
+// memory at once, and not, for example, every parameter with both its moments. Only ops that compute each element
+// of the lists on its own are cut, so the result is the same bit by bit.
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/torch_compat.h"
@@ -31,8 +31,9 @@ struct ListOp {
 // if the lists differ in length: the op itself then reports the error.
 std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
-// Marks the inputs of a list op that runs as a whole and could be cut: all those that its largest slice of one element
-// would not use get `sliceable`. `length`: of the lists, from list_length(). Call it before the kernel runs.
+// For a list op that runs as a whole although it could be cut. Sets `sliceable` for the inputs from its lists that the
+// largest slice of one element would not use. `length`: of the lists, from list_length(). Call it before the kernel
+// runs.
 void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length);
 
 // Runs both halves through the dispatcher, so that the interceptor sees each half, and cuts it again if it does not

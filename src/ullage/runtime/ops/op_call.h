@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Defines one call of a torch op on its way to its kernel. Also the interface that listeners implement: the pager, the
-// recorder, and the follower of a plan. Reads and writes are given by storage, because views share one.
+// Defines one call of a torch op on its way to its kernel. It also defines the interface of listeners, such as the
+// pager, the recorder and the follower of a plan. Reads and writes are given by storage, because views share one.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -52,7 +52,7 @@ class OpListener {
 
   // Called before the kernel, on its thread. If it throws, the op does not run and the exception reaches the program.
   // Then end() is called for the listeners whose begin() had returned, but not for this one. If ops are seen through
-  // RecordFunction only, torch swallows the exception, the op runs, and fits() is never called.
+  // RecordFunction only, the exception is swallowed, the op runs, and fits() is never called.
   virtual void begin(OpCall& call) = 0;
 
   // Called after the kernel, in the reverse order of begin(). If the kernel threw, `returned` is false and `outputs` is

@@ -82,7 +82,7 @@ const OpInfo* describe(const c10::OperatorHandle& op) {
   if (!schema.overload_name().empty()) info->name += "." + schema.overload_name();
   info->seed = mix(kOdd, key_of(op));
   info->says_all_writes = plan::writes_what_it_says(info->name);
-  // An op with a kernel of its own for the CPU or CUDA is not composite there, even if it has a recipe for others.
+  // An op with a kernel of its own for the CPU or CUDA is not composite, even if it is made of other ops elsewhere.
   info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA);

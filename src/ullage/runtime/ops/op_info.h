@@ -38,7 +38,7 @@ struct OpInfo {
 // Stays right when an operator is deregistered and registered again.
 const OpInfo& info_of(const c10::OperatorHandle& op);
 
-// Fills `inputs` and `signature` from the arguments of one call. Dispatches and materialises nothing.
+// Fills `inputs` and `signature` of `call` from its arguments. Dispatches and materialises nothing.
 void gather(const OpInfo& info, std::span<const c10::IValue> arguments, OpCall& call);
 
 // Calls f(tensor) for each defined tensor that a value holds, in lists and tuples too.
@@ -58,10 +58,10 @@ void each_tensor(const c10::IValue& value, const F& f) {
 c10::Device followed_device();
 void follow_device(c10::Device device);
 
-// Where a tensor's storage on that device begins; zero if it has no bytes there.
+// Where a tensor's storage begins; zero if it has no bytes on the followed device.
 Address bytes_of(const c10::TensorImpl& tensor);
 
-// A tensor's storage on that device; nothing if it has no bytes there.
+// A tensor's storage; nothing if it has no bytes on the followed device.
 std::optional<StorageUse> storage_use(const c10::TensorImpl& tensor);
 
 }  // namespace ullage::runtime

@@ -30,8 +30,8 @@ using NodePtr = std::decay_t<decltype(std::declval<const at::Tensor&>().grad_fn(
 
 std::atomic<SavedListener*> listener{nullptr};
 thread_local bool hooks_off = false;
-thread_local bool looking_for_hooking = false;  // found_hooking says whether it was asked
-thread_local bool found_hooking = false;
+thread_local bool looking_for_hooking = false;  // leads_to_hooking() runs: our engine only notes that it was asked
+thread_local bool found_hooking = false;        // our engine was asked
 
 // Tensors with one of these keys must be copied by the layers of torch that they belong to (by detach()).
 constexpr DispatchKeySet kWrapped =

@@ -75,7 +75,7 @@ class TapedOp final {
   struct Part {                        // a tensor among the arguments
     std::optional<std::size_t> input;  // which of the inputs its storage is; none: it is not of the pool
     Geometry geometry;                 // of a tensor of the pool
-    c10::VariableVersion counter;      // of a tensor of the pool or a mapped weight, like the next
+    c10::VariableVersion counter;      // of a tensor of the pool or a mapped weight, like `version`
     std::uint32_t version = 0;
     bool mapped = false;  // `other` is a mapped weight
     at::Tensor other;     // a tensor that is not of the pool; may be undefined

@@ -21,7 +21,7 @@ struct PlanCounts {
   std::uint64_t plans = 0;       // adopted plans: a step under them began
   std::uint64_t steps = 0;       // steps that ran as planned from their first op to their last
   std::uint64_t deviations = 0;  // times that the program left a planned step after at least 8 of its ops
-  // Both count only steps that ran as planned and followed another such step.
+  // The next two count only steps that ran as planned and came right after another such step.
   std::uint64_t rescues = 0;  // storages evicted or recomputed on demand, and actions that could not be carried out
   Bytes peak;                 // most bytes present at once
   TapeCounts tape;

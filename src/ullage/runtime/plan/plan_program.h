@@ -6,9 +6,9 @@
 //
 // Ops that neither read nor make a storage of the pool are left out, because programs call them in any number and
 // order. For example, a DataLoader unpacks batches as its workers deliver them. Ops on storages too small to move are
-// left out too, such as words of other lengths in each batch, or sums of losses. They stay in if the plan acts at them,
-// or recomputes an op that reads what they read or make. They also stay in if a run could take them for the next op
-// that stays.
+// left out too, for example those on texts, whose lengths differ from batch to batch, or on sums of losses. They stay
+// in if the plan acts at them, or recomputes an op that reads what they read or make. They also stay in if a run could
+// take them for the next op that stays.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/file/plan_file.h"
@@ -36,9 +36,9 @@ class PlanProgram final {
   const plan::Sites& sites() const { return sites_; }
   std::span<const plan::Action> before(plan::OpIndex op) const { return at(op, false); }
   std::span<const plan::Action> after(plan::OpIndex op) const { return at(op, true); }
-  // The key of the last op that reads a storage of the pool that is not small.
+  // The key of the last op that reads from the pool and is not small (Sites::Op::small).
   std::uint64_t last_key() const { return last_key_; }
-  // An op that was left out makes this value, in a small storage. So it may be anywhere.
+  // Is the value made by an op that was left out? Then its storage is small, and known only once an op reads it.
   bool is_loose(plan::ValueIndex value) const { return loose_[value]; }
   // `action`: a Drop from before() or after(). True if the step does not make that value again.
   bool is_last(const plan::Action& action) const { return last_[static_cast<std::size_t>(&action - actions_.data())]; }

@@ -209,7 +209,8 @@ void Planning::wait_at_exit() {
 }
 
 // Notes the room that the plan may use. At a border of steps little moves, so the limit is steady then. The bytes that
-// were wasted at the worst moment of the observed steps are assumed to be wasted again. What libraries keep stays.
+// were wasted at the worst moment of the observed steps are assumed to be wasted again. Storages that libraries
+// keep stay where they are.
 void Planning::note_room() {
   const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;

@@ -4,7 +4,7 @@
 // Makes plans while the program runs. Once the pool nears its limit, two steps are observed. The second is planned in
 // the background while the program runs on. When the plan is ready, it is followed from the beginning of the next step
 // on. All of this starts again if the program's steps change, until 8 plans were made. It ends for good if no plan
-// fits, or if the program twice needed the memory that planning takes.
+// fits, if making one fails or has no room, or if the program twice needed the memory that planning takes.
 
 #include "ullage/runtime/ops/kernel_facts.h"
 #include "ullage/runtime/plan/cast_choice.h"
@@ -51,8 +51,8 @@ class Planning final {
   // The recorder that observes steps. It must get the same calls as any recorder: ops, saved tensors, storages.
   Recorder& observer() { return observer_; }
 
-  // Called at each allocation while the pool is near its limit. Begins to observe, unless observing or planning has
-  // begun already or was given up.
+  // Called at each allocation while the pool is near its limit. Begins to observe, unless that or planning has begun
+  // already or was given up, or a plan is followed.
   void begin();
   // In a forked child, which lacks the planning thread: observes and plans nothing.
   void after_fork_in_child();

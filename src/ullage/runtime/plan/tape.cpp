@@ -65,8 +65,8 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
       continue;
     }
     if (known.at != Address{}) {
-      // A storage that lived on from the step before, which no op of this step used yet. The program may have put
-      // another in its place: a batch that is loaded one step ahead.
+      // The known storage must be one that lived on from the step before and that no op of this step has used yet. The
+      // program may have put another in its place: a batch that is loaded one step ahead.
       if (known.met || !known.newest) return false;
       newest_.erase(known.at.value);
     }

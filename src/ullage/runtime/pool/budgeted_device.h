@@ -33,7 +33,8 @@ class BudgetedDevice {
   virtual store::Pages& pages() = 0;
   virtual plan::StandsOn stands_on() const = 0;
 
-  // Bytes of it that the process holds, in all allocators together, as a person sees them: now, and the peak so far.
+  // Bytes of it that the process holds, in all allocators together: now, and the peak so far. A person sees the same
+  // figures in the tools of the operating system, or in nvidia-smi.
   virtual Bytes held() = 0;
   virtual Bytes held_peak() = 0;
   // Bytes that libraries are expected to take in a program's first steps, in addition to those that they hold at the

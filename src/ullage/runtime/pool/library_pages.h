@@ -2,8 +2,8 @@
 #pragma once
 
 // Frees bytes of the budget that libraries' code takes, once, before a session starts. Most of the code that torch
-// touches while it is loaded (the registration of its ops) never runs again. It gives back about 75 MiB. A small net's
-// first steps bring 35 of them back; the pool gets the rest.
+// touches while it is loaded (the registration of its ops) never runs again. trim_libraries() gives back about 75 MiB.
+// A small net's first steps bring 35 MiB of that back; the pool gets the rest.
 
 namespace ullage::runtime {
 
@@ -12,7 +12,8 @@ namespace ullage::runtime {
 // huge pages (Linux 6.18 with ext4) maps 2 MiB of a library for each page that is touched.
 //
 // A run of 512 pages is left alone if one of them is the process's own, because a debugger or a profiler may have
-// patched it. It is also left alone if the kernel does not tell.
+// patched it. It is also left alone if the kernel does not tell
+// whose the pages are (/proc/self/pagemap).
 void trim_libraries();
 
 }  // namespace ullage::runtime

@@ -79,7 +79,8 @@ void Watch::make_way(Bytes bytes) {
   changed_.wait_for(lock, kMostWaiting, [this, mine] { return answered_ >= mine; });
 }
 
-// Processor time, because a busy machine may let the thread wait before it touches anything.
+// Tells the budget how large the outside will soon be. An announcement ends by processor time, because a busy machine
+// may let the thread wait before it touches anything.
 void Watch::foresee() {
   const std::lock_guard lock(lock_);
   if (coming_.empty()) return;

@@ -15,9 +15,10 @@
 namespace ullage::runtime {
 namespace {
 
-// The script that runs in Python. %TOUCH%, %FOLLOWS%, %WHOLE%, %STEP%, %END%, %NAME% and %READY% become addresses of
-// functions here. So do %THREAD% and %PLACE% on a card; elsewhere they become 0, because only a card's bytes can be
-// away from it. %RECORDING% becomes True or False. Higher-order ops look up dispatch keys on their own and know nothing
+// The script that runs in Python. %TOUCH%, %FOLLOWS%, %WHOLE%, %COLLECTS%, %STEP%, %END%, %NAME% and %READY% become
+// addresses of functions here. So do %THREAD% and %PLACE% on a card; elsewhere they become 0, because only a card's
+// bytes can be away from it. %RECORDING% becomes True or False. Each word must stand in the script once. Higher-order
+// ops look up dispatch keys on their own and know nothing
 // of fallbacks. So the script adds the interceptor's key to the keys that they let through. Torch itself does so with
 // the keys of autocast and the profiler.
 constexpr const char* kPrepare = R"(
@@ -53,7 +54,7 @@ def _ullage_prepare():
                 step_ended()
         sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook(stepped)
 
-    # Before the first call of a module and the first step of each optimizer: the parameters of all modules that are alive.
+    # Names the parameters of all living modules before the first call of a module and each optimizer's first step.
     def name_parameters_in_time():
         import gc, weakref
         name = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(%NAME%)
@@ -64,7 +65,7 @@ def _ullage_prepare():
             inner = {id(child) for module in modules for child in module._modules.values()}
             return [m for m in modules if id(m) not in inner and next(m.parameters(), None) is not None]
 
-        # One model needs no name of its own; of several each has the program's variable's, else its class's.
+        # A single model has no name. Each of several has that of its variable in __main__, else its class's.
         def named_roots():
             found = roots()
             if len(found) < 2:
