@@ -33,9 +33,9 @@ class Following final : public SavedListener {
   // the interceptor cover this thread. A thread that allocates nothing from then on is not covered.
   void follow_this_thread();
 
-  // Called at the end of each step. Torch asks its default autograd engine for saved-tensor hooks, so the hooks work by
-  // standing in for that engine. If another engine was made the default meanwhile (Python does that when it imports
-  // torch), puts the hooks before that one.
+  // Called when the program reports that a step ended. Torch asks its default autograd engine for saved-tensor hooks,
+  // so the hooks work by standing in for that engine. If another engine was made the default meanwhile (Python does
+  // that when it imports torch), puts the hooks before that one.
   void renew();
 
   // Call it in a child made by fork. The child's ops from now on are not seen by the listeners. Takes no lock.

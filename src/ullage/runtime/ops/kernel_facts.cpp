@@ -83,6 +83,7 @@ at::Tensor input_gradient(const at::Tensor& grad, const at::Tensor& x, const at:
                                               {true, false, false}));
 }
 
+// Fills the convolution's input with NaN. If the kernel looked at it, the gradient would have other bits.
 bool convolution_input_unread() {
   for (const bool transposed : {false, true}) {
     for (const std::int64_t side : {3, 4}) {

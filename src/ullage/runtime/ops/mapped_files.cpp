@@ -19,7 +19,8 @@ using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 // Above this many remembered storages all are forgotten, so that a program that makes new ones for ever costs no more.
 constexpr std::size_t kMostRemembered = 4096;
 
-// Torch neither made these bytes nor knows who writes to them. Such a storage has nothing to free, or this deleter.
+// Did torch neither make these bytes nor know who writes to them? Such a storage has nothing to free, or the deleter
+// that torch::from_blob() and torch.from_numpy() give it.
 bool is_borrowed(const c10::DataPtr& bytes) {
   static const c10::DeleterFnPtr deleter = [] {
     char byte = 0;

@@ -27,8 +27,8 @@ class CastChoice final {
   // Call this with the result of planning the exact step. `share` is the part of a step's time that the plan adds;
   // nothing: no plan fits. Any thread may call. Ignored once a trial began or no plan was found to fit.
   void exact_plan(std::optional<double> share);
-  // Call it at each border of steps, on the program's thread. `settled`: no step is observed, and no plan is made.
-  // Returns how the steps from here on are to run.
+  // Call it at each border of steps, on the program's thread. `settled`: no step is being observed, and no plan is
+  // being made. Returns how the steps from here on are to run.
   Act at_border(Seconds now, bool settled);
 
   // Are forward passes to be cast now? Any thread may call.

@@ -8,6 +8,8 @@
 #include <exception>
 #include <utility>
 
+// The header says in which places a value can be, and what the fields of a Place mean.
+
 namespace ullage::runtime {
 namespace {
 

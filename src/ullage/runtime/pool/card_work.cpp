@@ -11,8 +11,10 @@
 namespace ullage::runtime {
 namespace {
 
-// Ops between two points. An event costs about a microsecond of processor time.
+// Ops between two points. A point is an event on every stream (card_work.h has a drawing), and an event costs about a
+// microsecond of processor time.
 constexpr int kOpsToAPoint = 16;
+// Points whose events are kept. In place of an older point, done() waits for the oldest of these.
 constexpr std::size_t kMostPoints = 256;
 
 }  // namespace

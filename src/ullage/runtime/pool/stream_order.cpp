@@ -6,6 +6,7 @@
 
 namespace ullage::runtime {
 
+// Has this thread's stream wait for each other stream on which blocks were freed since it last waited for that one.
 void StreamOrder::taken(Address at) {
   const c10::Stream on = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
   const std::lock_guard lock(lock_);
@@ -25,6 +26,7 @@ void StreamOrder::used(Address at, const c10::Stream& on) {
   users_[at.value].push_back(on);
 }
 
+// Counts a freed block for each stream that used it.
 void StreamOrder::freed(Address at) {
   const std::lock_guard lock(lock_);
   const auto users = users_.extract(at.value);

@@ -31,7 +31,7 @@ void prepare_python();
 // Has Python's main thread do the same at its next opportunity. Any thread may call, under any lock.
 void prepare_python_later();
 
-// The functions below are set before prepare_python() and must not throw.
+// The functions that the following calls set must be set before Python is prepared, and must not throw.
 
 // `touch` is called for each CPU tensor that a compiled region with a C++ wrapper is about to read. It is also called
 // for each storage of a card that is about to be copied (ullage_touch() of c_api.h).
@@ -61,7 +61,7 @@ void set_thread_begins(std::function<void()> begins);
 // was made by fork. It may be called anywhere where Python allocates, so it must take no lock of the runtime's.
 void set_collects(std::function<void(bool begins)> collects);
 
-// `ends` is called when the interpreter begins to shut down (atexit): in the process that prepare_python() ran in, and
+// `ends` is called when the interpreter begins to shut down (atexit): in the process that was prepared, and
 // in its forked children. A child that ends by os._exit() does not call it.
 void set_interpreter_ends(std::function<void()> ends);
 

@@ -62,7 +62,8 @@ class Recorder final : public OpListener, public SavedListener {
   void unpacking(const StorageUse&) override {}
   void released(Address begin) noexcept override;
 
-  // Called by the program, through runtime.h.
+  // Called for what the program reports through runtime.h, for the calls of its optimizers (the observer of planning
+  // alone), and for charges.
   void mark_step();
   // Cheap after the first call.
   void optimizer_was_called();

@@ -42,8 +42,8 @@ Values values_of(std::string_view text, const Knob& asked, const Values& usual) 
   return values && !values->empty() ? *values : Values{asked.value};
 }
 
-// If one of two sides keeps a single value, the law of both sides (predict/law.h) cannot be used. A quadratic along the
-// other side then needs one value more.
+// Called for a knob if another one keeps a single value. If both are sides of a picture, the law of both sides
+// (predict/law.h) cannot be used then. The quadratic along this side alone needs one value more.
 void add_value(Values& values) { values.push_back(2 * values.back() - values[values.size() - 2]); }
 
 }  // namespace
