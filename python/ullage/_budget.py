@@ -26,8 +26,8 @@ class Budget:
         self.lift()
 
     def lift(self) -> None:
-        """Restores the budget before this one, or none. Writes what was recorded so far. Spilled tensors are restored
-        when they are used."""
+        """Restores the budget before this one. If there was none, lifts the budget and writes what was recorded so far.
+        Spilled tensors are restored when they are used."""
         runtime = _runtime.library()
         if runtime is None or self._outer == _NOT_OURS:
             return

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps torch's memory history, and writes it into a file when a card refuses a request, caught by the program or not.
+"""Keeps torch's memory history. Writes it into a file when a card refuses a request, even if the program catches the
+error.
 
 `ullage explain -- COMMAND` has every Python below it run this text at the end of `import torch`. In a Python that has
 this package, ullage.pth arms it where ULLAGE_EXPLAIN is set. It changes nothing of the program, and writes nothing

@@ -16,7 +16,8 @@ at::Generator default_generator();
 
 class KeptGenerator final {
  public:
-  // Memory that one kept state takes: 624 numbers for the CPU's generator (a card's has two, the seed and the offset).
+  // The memory that one kept state counts as. It takes less: 624 numbers of 4 bytes for the CPU's generator, two for a
+  // card's (the seed and the offset).
   static constexpr Bytes kBytes{5 << 10};
 
   // Keeps the state that `drawn_from` has now.

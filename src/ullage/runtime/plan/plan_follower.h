@@ -48,7 +48,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
 
   // The program reports that a step ended.
   void mark_step();
-  // A step was seen to end. Its border need not be where those of the plan are.
+  // A step was seen to end, by a call of an optimizer. Its border need not be where those of the plan are.
   void note_step_end();
 
   // Called by the pool, from any thread; see PoolListener::freeing().

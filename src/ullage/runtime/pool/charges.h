@@ -34,9 +34,10 @@ class Charges final {
   // Reserves `bytes` until release(). False: no room can be made, and nothing is reserved.
   bool grant(Bytes bytes) { return set_aside(bytes) == Bytes{}; }
 
-  // Reserves `bytes` for planning; the unused part of the outside's reserve counts towards them. Beside: the pool still
-  // holds what ops have needed at once so far, so the program may run meanwhile. Alone: it holds less, so the program
-  // must wait at its border of steps. None: even so there is no room, and nothing is reserved.
+  // Reserves `bytes` for planning; the unused part of the outside's reserve counts towards them. Beside: the pool may
+  // still hold what ops have needed at once so far, so the program may run meanwhile. Alone: the pool may hold less
+  // than that, so the program must wait at its border of steps. None: even so there is no room, and nothing is
+  // reserved.
   enum class PlanningRoom { None, Alone, Beside };
   PlanningRoom begin_planning(Bytes bytes);
   void end_planning();

@@ -7,9 +7,10 @@
 
 namespace ullage::runtime {
 
-// Gives up the resident pages of all libraries' code and constants. Code that runs again comes back from the page
-// cache, a few pages at a time. Huge pages are switched off for these mappings. Otherwise a kernel that keeps files in
-// huge pages (Linux 6.18 with ext4) maps 2 MiB of a library for each page that is touched.
+// Gives up the resident pages of code and constants, those of the program and of all its libraries. Code that runs
+// again comes back from the page cache, a few pages at a time. Huge pages are switched off for these mappings.
+// Otherwise a kernel that keeps files in huge pages (Linux 6.18 with ext4) maps 2 MiB of a library for each page that
+// is touched.
 //
 // A run of 512 pages is left alone if one of them is the process's own, because a debugger or a profiler may have
 // patched it. It is also left alone if the kernel does not tell

@@ -9,8 +9,10 @@
 // - If a program does not report its steps, they are counted by the calls of its optimizers.
 // - For a recording, the parameters of its modules are named.
 // - On a card, torch.save and safetensors ask for a storage's address to tell storages apart, and copy whole storages.
-//   Both functions get the address even while the bytes are away, and the bytes come back for the copy.
+//   They get the address even while the bytes are away, and the bytes come back for the copy.
 //   Tensor.data_ptr(), which programs hand to kernels of their own, still fails while the bytes are away.
+// - The runtime hears of each new thread of Python (on a card), of full garbage collections after a fork, and of the
+//   interpreter's end.
 // Python is found at run time, if it is there; nothing here is linked against it. A failure here makes an op slow,
 // leaves a parameter without a name, or has an op refused. It never ends the program.
 
