@@ -80,7 +80,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   void recordStream(const c10::DataPtr& at, c10::cuda::CUDAStream stream) override {
     if (memory_.owns(at.get())) return memory_.used(at.get(), stream.unwrap());
     if (at.get_deleter() != &AllocatorBefore::free_theirs) return before_.recordStream(at, stream);
-    // This deleter marks a block as PyTorch's own.
+    // PyTorch's allocator knows its own blocks by this deleter.
     c10::DataPtr as_theirs(at.get(), at.get(), before_.raw_deleter(), at.device());
     before_.recordStream(as_theirs, stream);
     as_theirs.release_context();

@@ -19,8 +19,8 @@ namespace {
 // Imports make the outside grow in bursts. Before the next look it may grow this many times as much as since the last
 // look.
 constexpr std::uint64_t kGrowthToCome = 16;
-constexpr std::uint64_t kPeakEvery = 8;         // looks; to read the peak costs ten times a look
-constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
+constexpr std::uint64_t kPeakEvery = 8;         // looks; one of so many reads the peak, which costs ten times a look
+constexpr std::uint64_t kWorthAWarning = 1000;  // steps left; with more there is no warning
 
 // The longest time that a thread waits for room, and the processor time after which the process has touched the bytes.
 constexpr std::chrono::milliseconds kMostWaiting{1000};
