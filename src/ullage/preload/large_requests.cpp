@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stands before malloc in every process of a run, and announces a large request to the runtime before it is served. The
-// watch looks every 8 ms and allows for 8 MiB of growth, but a program may touch a new block faster: 32 MiB in 20 ms.
+// watch looks every 8 ms and allows for 8 MiB of growth. But a program may touch a new block faster: 32 MiB in 20 ms.
 // Many smaller requests in a row are announced as one (a model that is turned into bytes tensor by tensor). The block
 // itself comes from the malloc that the program has without Ullage, and free is left alone.
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Declares what the parts of libullage_preload.so (preload.cpp, python_import.cpp, large_requests.cpp,
-// system_calls.cpp) call of each other, and what the library exports for the runtime and the Python package. It also
-// exports the functions of libc that it stands before, such as malloc and read. These are not declared here.
+// Declares what the sources of libullage_preload.so call of each other, and what the library exports for the runtime
+// and the Python package. The library also exports the functions of libc that it stands before, such as malloc and
+// read. Those are not declared here, but defined in large_requests.cpp and system_calls.cpp.
 
 #include <dlfcn.h>
 #include <sys/uio.h>
@@ -14,8 +14,8 @@
 namespace ullage::preload {
 
 // These environment variables name the scripts that a Python runs at the end of `import torch`; unset or empty: there
-// is none. They are drycard/in_python.py in a dry run, python/ullage/_watch.py below `ullage explain -- COMMAND`, and
-// advise/switches.py for `ullage advise` and `ullage run --allow`. python_import.cpp runs them in this order.
+// is none. In a dry run it is drycard/in_python.py; below `ullage explain -- COMMAND`, python/ullage/_watch.py; for
+// `ullage advise` and `ullage run --allow`, advise/switches.py. python_import.cpp runs them in this order.
 inline constexpr const char* kDryScript = "ULLAGE_DRYCARD_SCRIPT";
 inline constexpr const char* kExplainScript = "ULLAGE_EXPLAIN_SCRIPT";
 inline constexpr const char* kSwitchesScript = "ULLAGE_SWITCHES_SCRIPT";

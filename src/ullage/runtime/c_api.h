@@ -4,7 +4,7 @@
 /* Declares the C interface for other languages: what a program may ask of Ullage's runtime and tell it. The Python
  * package `ullage` calls it through ctypes. A process that `ullage run` did not start need not have the library. If it
  * has, ullage_active() returns 0 there, figures are 0 and the other calls do nothing, until ullage_begin() is called.
- * Any thread may call. No call keeps a pointer or throws. Only ullage_touch() may wait for another process: if there is
+ * Any thread may call. No call keeps a pointer or throws. Only ullage_touch() may wait for another process. If there is
  * no room, `ullage run` counts the tree of processes again, which takes some seconds at most. Functions may be added;
  * existing ones do not change. */
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A session is what keeps this process within a budget: the pages of one device, the budget, store and pool, the watch
-// (the thread that measures the process every few milliseconds) and the recorder. They are made together, once in a
-// process, and live until it ends. This header includes no torch.
+// A session keeps this process within a budget. Its parts are the pages of one device, the budget, store, pager and
+// pool, the recorder, and the watch (the thread that measures the process every few milliseconds). They are made
+// together, once in a process, and live until it ends. This header includes no torch.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -62,9 +62,9 @@ class Session {
     std::function<void(const std::string& why, bool infeasible)> give_up;
   };
 
-  // Starts a session on the process's memory: installs the pool and starts the watch. BadArgument if the budget does
-  // not cover what the process holds, what its libraries will still take (BudgetedDevice::warm_up()), and the margin of
-  // 8 MiB; or if it does not cover Settings::held_once and the margin.
+  // Starts a session on the process's memory: installs the pool and starts the watch. BadArgument if the budget is too
+  // small. It must cover what the process holds, what its libraries will still take (BudgetedDevice::warm_up()), and
+  // the margin of 8 MiB. It must cover Settings::held_once and the margin too.
   static Result<Session*> start(Settings settings);
   // The same for any device. On a card this does not install the pool. There Ullage's allocator stands before PyTorch's
   // caching allocator, and calls pool() for the requests that the pool serves.

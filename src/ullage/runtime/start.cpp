@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment
-// and starts a session; for the budget of a card, that waits for the first allocation on the card. In any other process
-// it does nothing until begin_budget() is called, which makes a ledger of its own. If the budget cannot be kept, the
-// program must not run on, and this file ends it. Other files of the runtime end a process only by the functions that
-// this file gives them (Session::Settings, CardSettings).
+// and starts a session. If the budget is a card's, the session waits for the first allocation on the card. In any other
+// process it does nothing until begin_budget() is called, which makes a ledger of its own. If the budget cannot be
+// kept, the program must not run on, and this file ends it. Other files of the runtime end a process only by the
+// functions that this file gives them (Session::Settings, CardSettings).
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"

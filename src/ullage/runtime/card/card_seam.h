@@ -37,7 +37,7 @@ class CardMemory {
   // PyTorch's allocator has no room for `size` bytes. Makes room and raises that allocator's limit
   // (CardAllocator::allow). False: no room can be made.
   virtual bool give_way(Bytes size) = 0;
-  // A capture of work (CUDA graphs), or the use of another private pool, begins or has ended: called before its first
+  // A capture of work (CUDA graphs), or the use of another private pool, begins or has ended. Called before its first
   // op and after its last.
   virtual void captures(bool begin) = 0;
   // Gives back the pages that no tensor holds (torch.cuda.empty_cache).

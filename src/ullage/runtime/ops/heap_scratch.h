@@ -16,11 +16,11 @@
 namespace ullage::runtime {
 
 // Returns the most bytes of such scratch that this op takes; zero if none is known. One case is known: the gradient of
-// a convolution's input, if torch computes it by matrix products. Its backend Slow2d does so, for example for float64,
-// for a single picture of at most 20480 numbers, and for kernels of one pixel on one thread
-// (ATen/native/Convolution.cpp). Each thread then takes bytes for one picture by operator new, with a copy of each
-// pixel for each place of the kernel (ConvolutionMM2d.cpp). For 1024 x 1024 pixels, 16 channels and a kernel of one
-// pixel that is 64 MiB a thread.
+// a convolution's input, if torch computes it by matrix products. Its backend Slow2d does so
+// (ATen/native/Convolution.cpp). Examples are float64, a single picture of at most 20480 numbers, and kernels of one
+// pixel on one thread. Each thread then takes bytes for one picture by operator new, with a copy of each pixel for each
+// place of the kernel (ConvolutionMM2d.cpp). For 1024 x 1024 pixels, 16 channels and a kernel of one pixel that is 64
+// MiB a thread.
 Bytes heap_scratch(const OpCall& call);
 
 // Returns the bytes of the inputs if `call` is a matrix product, else zero. MKL copies parts of them into buffers that

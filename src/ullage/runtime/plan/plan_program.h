@@ -6,8 +6,8 @@
 //
 // Ops that neither read nor make a storage of the pool are left out, because programs call them in any number and
 // order. For example, a DataLoader unpacks batches as its workers deliver them. Ops on storages too small to move are
-// left out too, for example those on texts, whose lengths differ from batch to batch, or on sums of losses. They stay
-// in if the plan acts at them, or recomputes an op that reads what they read or make. They also stay in if a run could
+// left out too. Examples are ops on texts, whose lengths differ from batch to batch, and sums of losses. They stay in
+// if the plan acts at them, or recomputes an op that reads what they read or make. They also stay in if a run could
 // take them for the next op that stays.
 
 #include "ullage/base/result.h"

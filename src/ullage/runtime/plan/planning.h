@@ -4,7 +4,7 @@
 // Makes plans while the program runs. Once the pool nears its limit, two steps are observed. The second is planned in
 // the background while the program runs on. When the plan is ready, it is followed from the beginning of the next step
 // on. All of this starts again if the program's steps change, until 8 plans were made. It ends for good if no plan
-// fits, if making one fails or has no room, or if the program twice needed the memory that planning takes.
+// fits, or if making one fails or has no room. It also ends if the program twice needed the memory that planning takes.
 
 #include "ullage/runtime/ops/kernel_facts.h"
 #include "ullage/runtime/plan/cast_choice.h"

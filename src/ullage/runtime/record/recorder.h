@@ -3,8 +3,8 @@
 
 // Records what the program does with memory, whatever the pager does. That is the storages that it makes and frees, the
 // tensors that ops read and write, saved tensors, parameters, gradients and steps. The record is a trace::EventLog. The
-// file is written when the process ends, when it is stopped at a border of steps (`at_border`), when its budget is
-// lifted, and when a request is refused. If refusals are frequent, not each writes it.
+// file is written when the process ends, or is stopped at a border of steps (`at_border`). It is also written when the
+// budget is lifted, and when a request is refused; if refusals are frequent, not each writes it.
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/saved_tensors.h"
