@@ -32,7 +32,7 @@ struct Curve {
     std::vector<Bytes> held;
   };
   std::vector<Step> steps;
-  Bytes beside;  // the CUDA context, or the rest of the process; not in the levels
+  Bytes beside;  // the CUDA context, or the rest of the process; not counted in `tensors` and `held`
 };
 
 // On the CPU: the same run as a process without Ullage. It holds more, because malloc keeps what is freed.
@@ -41,8 +41,8 @@ struct Plainly {
   Bytes others;               // of `peak`: what the other processes, such as a data loader's workers, hold beside it
   std::optional<Bytes> lean;  // with kLeanMalloc; none: not tried
 
-  // Does `peak` leave room for what another run of the same program may take more? Malloc's free blocks lie elsewhere
-  // then: up to 5 % were seen. With kLeanMalloc it was 0.1 %.
+  // Does `memory` have room for a sixteenth more than `peak`? In another run of the same program malloc's free blocks
+  // lie elsewhere, and the peak was seen to be up to 5 % higher. With kLeanMalloc it was 0.1 %.
   bool fits_surely(Bytes memory) const { return peak + peak / 16 <= memory; }
 };
 
@@ -52,7 +52,7 @@ struct Row {
   bool effect_known = true;  // false: the remedy is one that explain computes, and `effect` has no meaning
   Basis basis = Basis::Tried;
   std::optional<bool> fits;   // none: not known
-  std::optional<Bytes> peak;  // on a card, what nvidia-smi would show; on the CPU, the process
+  std::optional<Bytes> peak;  // on a card, what nvidia-smi would show; on the CPU, all processes of the program
   std::optional<Plainly> plainly{};
   std::optional<double> more_time;  // of a step, as a part of the plain program's; none: not known
   std::string action;               // what a person writes or types
@@ -76,8 +76,8 @@ struct Advice {
 
 // Sorts the rows: those that fit first. Among these, rows that were tried or planned come before computed ones. Then
 // rows with the same bits come first, then rounding, then different results, then those of unknown effect. Equal ones
-// are sorted by time, then by peak; unknown times and peaks come last. Rows that do not fit, or of which that is not
-// known, follow by their peaks. Equal rows keep their order.
+// are sorted by time, then by peak; unknown times and peaks come last. Rows that do not fit, and rows for which `fits`
+// is not known, follow by their peaks. Equal rows keep their order.
 void sort_rows(Advice& advice);
 
 }  // namespace ullage::advise

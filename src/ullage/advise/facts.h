@@ -21,8 +21,9 @@ struct Place {
 
 struct Facts {
   struct Network {
-    Place called;        // the first forward pass that is recorded by autograd
-    std::string name;    // its class
+    Place called;        // the first call that keeps something for a backward pass; if none does, the first with
+                         // gradients on. For `cast`: the first call that was cast
+    std::string name;    // the network's class
     std::string device;  // "cuda", "cpu"
   };
   struct Optimizer {
@@ -34,7 +35,7 @@ struct Facts {
   };
   struct Layers {
     Place called;
-    std::string name;  // the layers' class
+    std::string name;  // the layers' class; of several classes: "Block and Layer"
     std::int64_t count = 0;
     bool has_batch_norm = false;
   };
@@ -45,29 +46,29 @@ struct Facts {
 
   struct Process {
     Bytes peak;    // VmHWM
-    Bytes others;  // what the processes that it started hold beside it at most, at the borders of steps
-    Seconds step;  // CPU time of the shortest
+    Bytes others;  // the most that the processes it started held beside it at a border of steps; zero under Ullage
+    Seconds step;  // CPU time of the shortest step
   };
 
   std::optional<Network> network;
   std::optional<Optimizer> optimizer;  // the first one
   std::optional<Layers> repeated_layers;
   std::optional<Replicas> replicas;
-  // The first use of each by the program itself.
+  // The first use of each by the program itself. Of cudnn_benchmark: the first call of a network while it is on.
   std::optional<Place> autocast, checkpoint, cudnn_benchmark, keeps_zeroed_gradients;
   std::optional<Place> math_attention;  // the first attention on a card with flash and memory-efficient switched off
   bool has_half_weights = false;
   std::string torch;               // its version; empty: no Python process of the program imported torch
-  std::optional<Network> cast;     // the first forward pass under the autocast that was switched on
-  bool evaluation = false;         // an evaluation was left without it
-  std::string other_device;        // where a network was left without it; empty: none was
-  std::optional<Process> process;  // of a run without Ullage's runtime
+  std::optional<Network> cast;     // the first forward pass under the autocast that switches.py switched on
+  bool evaluation = false;         // an evaluation was left without that autocast
+  std::string other_device;        // the device of a network that was left without that autocast; empty: none was
+  std::optional<Process> process;  // of a run whose steps switches.py timed, with Ullage's runtime or without
   std::optional<Seconds> step;     // a step's time by the card's rates, if the order asked for it
 };
 
-// Reads what the Python processes of one run wrote into `folder`. If several wrote, the one that trains counts: casts
-// decide first, then an optimizer, then a network. Files that are damaged are left out, because a process may have been
-// killed while it wrote.
+// Reads what the Python processes of one run wrote into `folder`. If several wrote, takes the facts of the one that
+// trains. That is one with casts; if there is none, one with an optimizer, else one with a network. Damaged files are
+// left out, because a process may have been killed while it wrote.
 Facts read_facts(const std::filesystem::path& folder);
 
 }  // namespace ullage::advise

@@ -4,9 +4,12 @@ have libullage_preload.so run this text at the end of `import torch`, in every P
 is not changed.
 
 environment  ULLAGE_SWITCHES        words of the remedies, with blanks between: "autocast=bfloat16 foreach=0"
-             ULLAGE_SWITCHES_FACTS  a folder: PID.json has what the process PID does; empty or missing: nothing is noted
+             ULLAGE_SWITCHES_FACTS  a folder: PID.json has what process PID does; if empty or unset, nothing is noted
 
-A switch has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
+The switch of a remedy has the effect of the lines that docs/advise.md tells a person to write; docs/advise.md has a row
+for each remedy. The other words are no remedies:
+  on=DEVICE, evaluation, if_needed, float_outputs  which forward passes `autocast` casts, and what they return
+  costs=RATES, time_steps, plain_run=N             measure a step; `plain_run` also ends the process after N steps
 """
 import atexit
 import contextlib
@@ -30,8 +33,8 @@ FEWEST_LAYERS = 3  # of one class, in one list, that count as repeated
 
 
 class Facts:
-    """Notes what a process does. Its file is written anew with each new fact, because a run may end without Python's
-    exit handlers."""
+    """Notes what a process does. Each new fact writes the file anew, because a run may end without Python's exit
+    handlers."""
 
     def __init__(self):
         folder = os.environ.get("ULLAGE_SWITCHES_FACTS")
@@ -66,13 +69,11 @@ def line_of_program():
 
 
 class Depth(threading.local):
-    """How deep this thread is in calls of modules. Whether a network that learns was called. Whether it is inside a
-    checkpointed layer. Whether it is inside the
-    forward function of a torch.autograd.Function for which a backward pass will come."""
-    calls = 0
-    learned = False
-    in_checkpoint = False
-    in_function = False
+    """What this thread is inside of."""
+    calls = 0  # of modules, one inside the other
+    learned = False  # a network whose call keeps something for a backward pass was called before
+    in_checkpoint = False  # a checkpointed layer
+    in_function = False  # the forward function of a torch.autograd.Function for which a backward pass will come
 
 
 SWITCHES = dict(word.partition("=")[::2] for word in os.environ.get("ULLAGE_SWITCHES", "").split())
@@ -94,7 +95,8 @@ enter_autocast, exit_autocast = torch.autocast.__enter__, torch.autocast.__exit_
 class Casting(threading.local):
     """Autocast of this thread, as a person would write it around the forward pass and the loss. It begins with the
     first call of a network. It ends when the backward pass or an optimizer's step begins, or when the `no_grad` around
-    an evaluation ends. While the program is inside an autocast of its own, nothing begins or ends."""
+    an evaluation ends. With the switch `float_outputs` it ends with the call. While the program is inside an autocast
+    of its own, nothing begins or ends."""
 
     def __init__(self):
         self.on = None  # the autocast that was switched on
@@ -120,6 +122,7 @@ class Casting(threading.local):
             self.see_weights(function)
 
     def see_weights(self, network):
+        """If the network's weights were written since its last call, drops their cached casts."""
         version = sum(weight._version for weight in network.parameters() if not weight.is_inference())
         if self.versions.setdefault(id(network), version) != version:
             self.versions[id(network)] = version
@@ -156,9 +159,9 @@ def records_gradients():
 
 
 def in_backward():
-    """Does autograd's engine run on this thread? Then nothing is switched on: a checkpoint that recomputes restores the
-    autocast of its forward pass by itself. An adjoint method, which solves a second equation in its backward pass, has
-    no autocast there if it is written in by hand."""
+    """Does autograd's engine run on this thread? Then nothing is switched on. A checkpoint that recomputes restores the
+    autocast of its forward pass by itself. An adjoint method solves a second equation in its backward pass: autocast
+    that a person writes around the forward pass does not reach that one either."""
     return torch._C._current_graph_task_id() != -1
 
 
@@ -201,7 +204,8 @@ def ending(function):
 
 
 def follow_autocast():
-    """Notes the program's own autocast, and keeps what was switched on apart from it."""
+    """Notes the program's own autocast. If the program names no type for it, it gets the type that torch had set before
+    an autocast was switched on from here."""
     plain = torch.autocast.__init__
 
     @functools.wraps(plain)
@@ -230,7 +234,8 @@ def follow_autocast():
 
 
 def follow_gradients(of):
-    """Has the end of a `with` block of this kind end an evaluation, if gradients are recorded from then on."""
+    """Makes the end of a `with` block of this kind end the autocast of an evaluation, if gradients are recorded from
+    then on."""
     plain = of.__exit__
 
     @functools.wraps(plain)
@@ -244,7 +249,8 @@ def follow_gradients(of):
 
 
 def follow_functions():
-    """Notes forward passes inside autograd functions, as adjoint methods have them."""
+    """Sets depth.in_function during the forward pass of an autograd function, if a backward pass will come. Adjoint
+    methods call networks there."""
     plain = torch.autograd.Function.apply.__func__
 
     @functools.wraps(plain)
@@ -355,7 +361,7 @@ def note_layer(layer, args, named):
 
 
 def learns(module, args, named):
-    """Does its call keep something for a backward pass, if gradients are recorded?"""
+    """Does a call of the module keep something for a backward pass, if gradients are recorded?"""
     return any(one.requires_grad for one in module.parameters()) or any(one.requires_grad for one in tensors_in((args, named)))
 
 
@@ -469,11 +475,11 @@ def called_outermost(call, module, args, named):
 
 
 def follow_forward(of, **named):
-    """Has a class's own `forward` count as a call, because a program may call it in place of the module.
+    """Makes a call of a class's own `forward` count as a call of the module, because a program may call it directly.
 
-    The new function keeps the globals of the program's own. torch.jit compiles `forward` from the program's text (by
-    __wrapped__) and looks that text's names up among the function's globals. So names of this module cannot be globals
-    of it; they come in by the closure.
+    The new function keeps the globals of the program's `forward`. torch.jit compiles `forward` from the program's text
+    (by __wrapped__) and looks that text's names up among the function's globals. So the names of this module that the
+    new function uses cannot be globals; they come in by its closure.
     """
     super(torch.nn.Module, of).__init_subclass__(**named)
     plain = vars(of).get("forward")
@@ -500,8 +506,8 @@ checkpoint_of_torch = torch.utils.checkpoint.checkpoint
 
 @functools.wraps(checkpoint_of_torch)
 def checkpointed(function, *args, **named):
-    """A checkpoint notes at its call whether autocast is on, and restores that when it recomputes. So a checkpoint
-    outside any network's call begins autocast as a network's call does."""
+    """Replaces torch's checkpoint(), which notes at its call whether autocast is on and restores that when it
+    recomputes. So a checkpoint outside any network's call begins autocast as a network's call does."""
     facts.note("checkpoint")
     network = function if isinstance(function, torch.nn.Module) and is_network(function) else None
     tensor = next(tensors_in((args, named)), None)
@@ -516,8 +522,8 @@ torch.utils.checkpoint.checkpoint = checkpointed
 
 
 def follow_attention():
-    """Notes attention that keeps its whole matrix of scores, because the program switched off the two kinds of kernels
-    that do not."""
+    """Notes attention on a card that keeps its whole matrix of scores, because the program switched off both kinds of
+    kernels that do not (flash and memory-efficient). The switch `attention` allows them again."""
     plain = torch.nn.functional.scaled_dot_product_attention
     backends, kinds = torch.backends.cuda, torch.nn.attention.SDPBackend
 
@@ -618,9 +624,9 @@ if SWITCHES.get("benchmark") == "0":
 
 class Costs(torch.utils._python_dispatch.TorchDispatchMode):
     """Adds up the time that the ops of a step would take on a card whose rates are known. An op takes the longer of two
-    times: its floating-point operations at the card's rate, or its bytes at the memory's rate. A launch is added. A
-    TorchDispatchMode runs below autograd and keeps gradients alive a little longer, so no peak is taken from such a
-    run."""
+    times: its floating-point operations at the card's rate, or its bytes at the memory's rate. The time of one launch
+    is added to each op. A TorchDispatchMode runs below autograd and keeps gradients alive a little longer, so no peak
+    is taken from such a run."""
 
     FREE = {"empty", "empty_strided", "empty_like", "detach", "resize_", "set_", "_local_scalar_dense"}
 
@@ -675,13 +681,13 @@ if "costs" in SWITCHES:
 # ---- the process's steps
 
 class Steps:
-    """Times the steps of the first optimizer. If `plain_run=N` says so, ends the process after N of them: a run without
-    Ullage's runtime has nothing else that ends it."""
+    """Times the steps of the first optimizer. With `plain_run=N` it ends the process after N of them, because a run
+    without Ullage's runtime has nothing else that ends it."""
 
     def __init__(self, most=None):
         self.left = most  # steps to go. None: Ullage's runtime ends the run, maybe inside an optimizer's step
         self.first = None  # id of the first optimizer
-        self.began = None  # when its last step began, in CPU time
+        self.began = None  # the CPU time at which its last step() began; a step lasts from one begin to the next
         self.step = None  # CPU time of the shortest step, on which other work has little effect; None: no step yet
         self.others = 0  # bytes of the processes that this one started, the most at a border of steps
 
@@ -717,7 +723,7 @@ class Steps:
 
 def held_by_descendants():
     """Returns the private bytes of the processes that this one started, and of those that they started. Pages that they
-    share with this one are in its own peak already."""
+    share with this one count in this one's peak already."""
     parents = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:

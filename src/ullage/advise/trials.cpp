@@ -16,7 +16,7 @@ using Made = std::optional<Trial>;
 
 struct Remedy {
   std::string_view id;
-  Made (*make)(const Facts&, const Setting&);  // none: it does not apply
+  Made (*make)(const Facts&, const Setting&);  // returns nothing if it does not apply
 };
 
 bool says(const std::string& allocator, std::string_view option) { return allocator.find(option) != std::string::npos; }

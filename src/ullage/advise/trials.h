@@ -2,8 +2,8 @@
 #pragma once
 
 // Lists the remedies that can be tried on a program without a change of its text. Each remedy tests whether it applies
-// to the program, names the switch that turns it on for a trial, and has the lines that a person writes to keep it. To
-// add a remedy, add a row to the table in trials.cpp.
+// to the program. It names the switch, or the setting of the environment, that turns it on for a trial. It also has the
+// lines that a person writes to keep it. To add a remedy, add a row to the table in trials.cpp.
 
 #include "ullage/advise/facts.h"
 #include "ullage/base/knob.h"
@@ -38,7 +38,7 @@ const char* name(Effect effect);
 struct Setting {
   bool on_card = false;      // false: on this machine's CPU
   bool has_bfloat16 = true;  // the device computes in bfloat16; cards do from compute capability 8.0 on
-  std::string allocator;     // the allocator's settings for the environment: "max_split_size_mb:128"
+  std::string allocator;     // torch's CUDA allocator, as the environment sets it up now: "max_split_size_mb:128"
   bool sets_malloc = false;  // the environment sets malloc's thresholds
 };
 
@@ -55,7 +55,7 @@ struct Trial {
   Effect effect = Effect::SameBits;
   std::string switches;         // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
   std::string allocator;        // the whole setting of torch's CUDA allocator; empty: as it is
-  bool is_plain = false;        // the remedy is kLeanMalloc: it has no effect under Ullage, so it is tried without
+  bool is_plain = false;        // the remedy is kLeanMalloc: under Ullage it has no effect, so it runs without Ullage
   std::vector<Option> options;  // of a shipped program; they replace those on its command line
   std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
   std::string action;      // the lines that a person writes, and the further ones for `if_refused`
@@ -67,18 +67,18 @@ struct Trial {
 // A remedy that the program uses already is left out.
 std::vector<Trial> trials_for(const Facts& facts, const Setting& setting);
 
-// Returns the trial of another value of an option of a shipped program. Its class is Different, unless the program says
-// otherwise when it runs.
+// Returns the trial of another value of an option of a shipped program. Its effect is Different. If the program names
+// another class when it runs, the row gets that one.
 Trial option_trial(const Choice& choice, std::int64_t value);
 
 // Returns one trial with all of `trials`: at least one (else ContractError), no two of the same id, and none with
 // `is_plain`, which the result does not have.
 Trial together(std::span<const Trial> trials);
 
-// Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. For a batch
-// that is the largest divisor of the value asked for that is at most `fits`, because the gradients of equal parts add
-// up to those of the whole. If no divisor above 1 fits, and for other knobs, the text only names `fits`. A knob counts
-// as a batch if its name, which the user chose, has "batch" in it.
+// Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. For a batch the
+// text names the largest divisor of `knob.value` that is at most `fits`, because the gradients of equal parts add up to
+// those of the whole. If no divisor above 1 fits, and for other knobs, the text only names `fits`. A knob counts as a
+// batch if its name, which the user chose, has "batch" in it.
 std::string smaller_size(const Knob& knob, std::int64_t fits);
 
 // The ids of the whole table, in its order.

@@ -2,8 +2,8 @@
 #pragma once
 
 // Ids of steps, events, ops and storages. Each kind is a type of its own. Ids of one kind can be compared; ids of two
-// kinds cannot. No arithmetic is defined on ids. An index into a private array is an id too (table.h); its `Number` is
-// smaller if many are stored.
+// kinds cannot. The only arithmetic is next() and previous(). An index into a private array is an id too (table.h); its
+// `Number` is smaller if many are stored.
 
 #include <compare>
 #include <cstdint>

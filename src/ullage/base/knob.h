@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A size of a program that a person may vary. The program names them through runtime.h, a trace file keeps them, and
-// `ullage predict` extrapolates over them.
+// A size of a program that a person may vary. The program names its knobs through runtime.h, a trace file keeps them,
+// and `ullage predict` extrapolates over them.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Knob {
 struct Choice {
   std::string name;                  // "image-size"
   std::int64_t value = 0;            // the recorded one
-  std::vector<std::int64_t> values;  // allowed ones, ascending; words: the last one is preferred
+  std::vector<std::int64_t> values;  // allowed ones, ascending; if there are `words`, the last one is preferred
   std::vector<std::string> words{};  // how each value is written on the command line; empty: as its number
 
   // As it is written on the command line. `one` must be one of `values`.

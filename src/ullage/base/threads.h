@@ -18,7 +18,7 @@ inline std::thread make_thread(std::function<void()> body) {
   sigset_t before;
   sigfillset(&all);
   // These come from the thread's own instructions. If they were blocked, the kernel would kill the process.
-  // Threads that torch starts from this thread inherit the mask.
+  // Threads that torch starts from the new thread inherit the mask.
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread(std::move(body));

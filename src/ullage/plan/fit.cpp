@@ -42,10 +42,9 @@ Error not_held(const Error& error, const std::string& name) {
   return {Error::Kind::BadFile, "the plan does not hold: " + error.text(), name};
 }
 
-// Finds the least budget to name if there is no plan. The planner's own `least` may be a bound that no plan reaches, so
-// this bisects between it and the peak of the step without a plan, by making plans. If the pages of such a plan take
-// more bytes than its tensors, `rounding` is raised by what they take more. If it is stopped, it returns the least so
-// far.
+// Finds the least budget to name if there is no plan, by making plans. The first is for the planner's own `least`. If
+// none is found for that, this bisects between it and the peak of the step without a plan. If the pages of a plan take
+// more bytes than its tensors, `rounding` is raised to the difference. If it is stopped, it returns the least so far.
 Status look_for_least(const Step& step, const FitQuestion& question, Fit& found) {
   Ask ask = question.ask;
   Bytes below = found.plan.least, least = std::max(found.plan.plain_peak, found.plan.least);
@@ -175,7 +174,8 @@ Status join_curve(const Step& step, const std::string& name, std::vector<Plan>& 
   return success();
 }
 
-// A plan keeps its own lower bound of cost only at its own budget; at the others the bound of that budget stays.
+// The lower bound of a plan's cost holds for its own budget. Where the plan replaces that of a larger budget, the bound
+// of the larger budget stays.
 void put_into_curve(const Plan& plan, std::vector<Plan>& curve) {
   using enum Plan::Outcome;
   const auto less = [](const Plan& one, Bytes budget) { return one.budget < budget; };

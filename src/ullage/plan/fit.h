@@ -50,14 +50,14 @@ BesideTensors beside_recorded(const Step& step, Kernels kernels);
 Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optional<std::size_t> which,
                           const std::string& name);
 
-// The pool evicts no blocks of these sizes, because libraries keep them and use them outside of ops. As many storages
-// of each size that the step does not use become immovable. Which ones does not matter: unused storages of one size are
-// alike to a plan.
+// Makes storages immovable that libraries keep and use outside of ops, so that the pool never evicts them. `sizes` has
+// one entry for each. For each entry one storage of that size from before the step, which no op of the step uses,
+// becomes immovable, if there is one. Which one does not matter: unused storages of one size are alike to a plan.
 void hold_in_place(Step& step, std::span<const Bytes> sizes);
 
 struct FitQuestion {
   Bytes memory;                              // of the process; or a pool's limit, if `outside` and `margin` are zero
-  BesideTensors beside;                      // `rounding` below step.overhead is raised to it
+  BesideTensors beside;                      // if `rounding` is below step.overhead, it is raised to that
   Ask ask{};                                 // `budget` is ignored: it is worked out from `memory`
   std::string name{};                        // of the recording, for messages
   std::function<void(const char*)> stage{};  // called with the name of each stage that begins; may be empty
@@ -87,8 +87,8 @@ using VerifyPlan = std::function<Result<Verified>(const Schedule&, Bytes budget)
 // try, for which the returned rounding suffices. Returns an error only if the verifier does.
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify);
 
-// Puts `plan` into a curve, which ascends by budget. It replaces dearer plans of larger budgets, so that more bytes
-// still never cost more.
+// Puts `plan` into a curve, which ascends by budget. It replaces the Infeasible and the dearer plans of its own and
+// larger budgets, so that more bytes still never cost more.
 void put_into_curve(const Plan& plan, std::vector<Plan>& curve);
 
 }  // namespace ullage::plan

@@ -29,7 +29,8 @@ ColumnIndex BoundProgram::present_at_begin(ValueIndex v) {
   return last_step(v) != kNone ? program_.add_column(0, 0, 1) : kAlways;
 }
 
-// The value as which the step before left `v`, if `v` is the first value of a storage that lives on from it; else none.
+// The value as which the last step left `v`, if `v` is the first value of a storage that lives on from that step; else
+// none.
 ValueIndex BoundProgram::last_step(ValueIndex v) const {
   const StorageIndex s = step_.values[v].storage;
   const StorageIndex was = step_.in_last_step(s);

@@ -18,8 +18,8 @@
 //
 // Rows:
 //   need     A value that an op of window w reads is present when w begins, or comes back in w. A value that any op
-//            after point p reads is present at p, or comes back in some later window. So does a value that the program
-//            keeps and no later op reads, unless it is written.
+//            from point p on reads is present at p, or comes back in window p or later. The same holds for a value that
+//            the program keeps and no later op reads, unless it is written.
 //   stay     What is present at a point was so at the point before, or came in between: made, recomputed, restored.
 //   chain    An op that is recomputed in a window needs what it reads as if the program ran it there. The same holds
 //            from w on; without that, half a recompute in each of two windows would do for a whole one.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A linear program to which columns and rows can be added between solutions. It minimises the cost; each row's sum has
-// a least value, each column has two ends. Clp (COIN-OR) solves it. Clp needs a BLAS, so nothing that is loaded into
-// other programs may link this.
+// A linear program to which columns and rows can be added between solutions. It minimises the cost. Each row's sum has
+// a least value; each column has a least and a most value. Clp (COIN-OR) solves it. Clp needs a BLAS, so nothing that
+// is loaded into other programs may link this.
 
 #include "ullage/base/table.h"
 
@@ -32,14 +32,14 @@ class LinearProgram final {
   ColumnIndex add_column(double cost, double least, double most);
   // Adds a row: the sum of factor * column over the entries is at least `least`.
   RowIndex add_row(std::vector<Entry> entries, double least);
-  // Adds an entry to a row. `column` must not be in the row yet. If solve() has run since the row was added, the column
-  // must be newer than that.
+  // Adds an entry to a row. Its column must not be in the row yet. If solve() has run since the row was added, the
+  // column must have been added after that solve().
   void extend_row(RowIndex row, Entry entry);
 
   // Continues from the last solution. GivenUp: more than `iterations` pivots are needed, Clp is not installed, or the
   // solver's claim that there is no solution could not be proven.
   Outcome solve(int iterations);
-  double value(ColumnIndex column) const;  // in the last solution; only after a solve() that Clp ran
+  double value(ColumnIndex column) const;  // in the last solution. Call it only after a solve() that Clp ran
   // A lower bound on the cost, whatever the solver's tolerances. It is computed from the prices of the rows alone: any
   // prices give a lower bound, the best ones give the highest.
   double proven() const { return proven_; }

@@ -68,8 +68,7 @@ std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
 }
 
 // Checks that no two pairs of `carried` have the same first value or the same second value. (The first value of one may
-// be the second of another.) Checks that `away`, the values that are spilled when the step begins, names only values of
-// `carried`.
+// be the second of another.) Checks too that `away` names only values of `carried`.
 std::optional<Misfit> misfit_of_carried(const PlanFile& file) {
   std::set<ValueIndex> named, found;
   for (std::size_t i = 0; i < file.sites.carried.size(); ++i) {

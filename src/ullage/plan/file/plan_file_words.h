@@ -2,7 +2,7 @@
 #pragma once
 
 // The words by which a plan's file (docs/cli.md, "The plan as JSON") names outcomes and actions. plan_file.cpp writes
-// and reads them. A new outcome or action needs a word at its index.
+// them, plan_file_reader.cpp reads them. A new outcome or action needs a word at its index.
 
 #include "ullage/plan/model/plan.h"
 

@@ -26,10 +26,11 @@ std::vector<trace::TensorUse> uses_of(const trace::OpDetail& detail, bool result
 // Empty if another argument shares the one unread storage, or if the op failed.
 std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDetail& detail);
 
-// Can the op be run again from what is recorded? Only tensors of the pool are. Of the others, weights mapped from a
-// file change by ops only; those of numpy and the like may change without any op. A recorder says which the op read.
-// For recordings that do not say it, returns false if fewer tensors were recorded than an op of this name needs. For
-// ops on lists ("cat", "stack") the elements of arguments and results must be equally many.
+// Can the op be run again from what is recorded? Only tensors of the pool are recorded. Of the others, weights mapped
+// from a file change by ops only; tensors of numpy and the like may change without any op. OpDetail::outside says which
+// of the two kinds the op read. Not every recording says it. So this returns false too if fewer tensors were
+// recorded than an op of this name needs. For ops on lists ("cat", "stack") it compares the number of elements instead:
+// the arguments must have as many as the results.
 bool all_arguments_seen(std::string_view name, const trace::OpDetail& detail);
 
 }  // namespace ullage::plan

@@ -14,9 +14,9 @@ namespace ullage::plan {
 struct Levers {
   bool recompute = true;   // allows Action::What::Recompute
   bool batch_norm = true;  // allows Action::What::BatchNorm
-  bool hold = true;
-  bool spill = true;  // spill activations
-  bool state = true;  // spill what lives from step to step: optimizer state, gradients, parameters
+  bool hold = true;        // allows Action::What::Hold
+  bool spill = true;       // spill activations
+  bool state = true;       // spill what lives from step to step: optimizer state, gradients, parameters
 };
 
 inline constexpr Levers kNoLevers{

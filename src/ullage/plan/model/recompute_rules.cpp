@@ -43,7 +43,8 @@ constexpr std::string_view kPools =
     "replication_pad1d replication_pad2d replication_pad3d upsample_bicubic2d upsample_bilinear2d "
     "upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d ";
 
-// Over one dimension or all. The kernels divide the work by shape and number of threads, not by who comes first.
+// Reductions and scans over one dimension or all. The kernels divide the work by shape and number of threads, not by
+// which thread comes first.
 constexpr std::string_view kReductions =
     " _log_softmax _logcumsumexp _safe_softmax _softmax all amax amin aminmax any argmax argmin count_nonzero "
     "cummax cummin cumprod cumsum kthvalue logcumsumexp logsumexp max mean median min nansum prod std std_mean "
@@ -98,7 +99,8 @@ constexpr std::string_view kRandomOnCard =
     " _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention "
     "_scaled_dot_product_flash_attention ";
 
-// They read weights and write only their results, but in an order of their own, so they are not recomputed.
+// Backward ops that read weights and write only their results. They are in no family, because it
+// is not known that they add up in the same order each time.
 constexpr std::string_view kReaders =
     " convolution_backward embedding_dense_backward native_group_norm_backward native_layer_norm_backward ";
 

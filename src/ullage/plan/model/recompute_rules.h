@@ -43,9 +43,8 @@ bool makes_from_nothing(std::string_view name);
 // Does it read no bytes and only give its argument other sizes and strides?
 bool is_view(std::string_view name);
 
-// Is it known to write nothing but its results and the arguments that its schema marks as written? True for ops that
-// may be recomputed, for views, and for some backward ops that read weights. False for a batch norm, and outside
-// "aten".
+// Is it known to write nothing but its results and the arguments that its schema marks as written? True for ops with
+// the rule Plain or Random, for views, and for some backward ops that read weights. False for all others.
 bool writes_what_it_says(std::string_view name);
 
 // Is its work mostly a matrix product (convolution, matmul, attention, recurrent layers)?

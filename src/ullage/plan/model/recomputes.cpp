@@ -121,7 +121,7 @@ class Recomputes final {
         op.reads, [&](ValueIndex one) { return storage_of(one) == storage && step_.values[one].maker == kNone; });
   }
 
-  // Is everything that op k makes next overwritten whole, by an op that does not read it, with no reader before that?
+  // Is each value of op k overwritten whole before any op reads it, by an op that does not read it either?
   bool written_over(OpIndex k) const {
     return std::ranges::all_of(step_.ops[k].makes, [&](ValueIndex value) {
       const OpIndex by = step_.values[value].overwritten_by;

@@ -9,13 +9,13 @@
 
 namespace ullage::plan {
 
-// An op gets a `recompute` if all of this holds: it is of the forward pass, it did not fail, it was not cut into
-// slices, it makes something, and recompute_rules.h knows it. It gets none if it
-//   hides a storage of its own (StepOp::hides);
+// An op gets a `recompute` if recompute_rules.h knows it and it is of the forward pass. It must not have failed or been
+// cut into slices, and it must make something. But it gets none if it
+//   hides a storage that its own thread made (StepOp::hides);
 //   writes into results that the caller gave;
 //   overwrites a value that no op of the step made, because nothing could bring that back;
 //   reads what changes unseen: what ops of other threads write, or running statistics of another batch norm;
-//   gets tensors that are not recorded, because anybody may change them;
+//   gets tensors that are not recorded and that may change without any op (all_arguments_seen());
 //   makes blank memory (RecomputeRule::Blank), unless an op overwrites all of it before any op reads it.
 // A batch norm is recomputed only if it trains. It runs without its running statistics, so these are not among its
 // reads. If not all five arguments were recorded, it is not certain which those are, and all stay among its reads.

@@ -2,14 +2,14 @@
 #pragma once
 
 // The actions of a plan, in order, each at an op of the step. A run carries them out as listed and decides nothing
-// itself, so what the simulator counts is what happens.
+// itself, so what the verifier (verify/verifier.h) counts is what happens.
 //
 // A value is *present* if its bytes are in memory: in its storage of the program, or in a storage that Ullage made or
 // held. The program's storages keep their addresses; only their pages come and go. A recomputed value goes into the
 // program's storage if that is alive and the value is its newest; else into a storage of Ullage's.
 //
-// An op needs present all that it reads, except `unread`. What it makes is present when it ends. When the program frees
-// a storage, its value is gone, unless it is held.
+// All that an op reads must be present when it begins, except its StepOp::unread. What it makes is present when it
+// ends. When the program frees a storage, the value in it is gone, unless the storage is held.
 
 #include "ullage/plan/model/step.h"
 
@@ -30,7 +30,7 @@ struct Action {
     BatchNorm,  // as Recompute, by StepOp::batch_norm
     // Keeps the value's storage when the program frees it, until Drop. The storage must be alive.
     Hold,
-    // Writes the value, unless the spill file has it unchanged, gives up its pages, and waits until that is done.
+    // Writes the value to the tier if no copy of it is there, waits until that is done, and gives up its pages.
     Spill,
     Restore,  // reads the value back and waits until it is there
     // Copies in the background, so that later actions wait less. Between WriteAhead and Spill the value must not

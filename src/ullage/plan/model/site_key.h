@@ -2,8 +2,8 @@
 #pragma once
 
 // A hash by which a run recognises an op of a planned step. It covers the op's name, and the types and sizes of the
-// tensors that the op receives. It is computed from a take, and in a run from the call. Both hash, in the order of the
-// arguments, only tensors with bytes in the pool.
+// tensors that the op receives. A planner computes it from a take, and a run from the call. Both hash only the tensors
+// with bytes in the pool, in the order of the arguments.
 
 #include <cstdint>
 #include <span>

@@ -15,7 +15,7 @@ namespace ullage::plan {
 struct StandsOn {
   Kernels kernels = Kernels::Processor;
   Bytes least_movable = store::Store::kLeastRange;  // smaller storages have no pages of their own
-  Bytes least_in_pool{};  // smaller storages are another allocator's and count as no bytes: they stand outside the pool
+  Bytes least_in_pool{};  // smaller storages come from another allocator, outside the pool, and count as no bytes
 };
 
 // On a card this pool serves requests of this size and more; smaller ones go to PyTorch's caching allocator. A page of

@@ -85,7 +85,8 @@ class Emitter final {
     const bool newest = in_step.overwritten_by == kNone;
     if (newest && storage.outlives) {
       if (is_end(i)) return;
-      // If it is away when the step ends, only its last stay has a copy: one dropped before is recomputed.
+      // A value that is away when the step ends ends its last stay with Spill. If earlier stays had no copy, they end
+      // with Drop, and the value is recomputed.
       const bool spilled = comes_back(stay) || (stay.written && away(it, choice_));
       place(i).push_back({.what = spilled ? What::Spill : What::Drop, .value = it.value});
       return;

@@ -72,7 +72,7 @@ struct Problem {
     IdRange<MadeIndex> makes{};
     IdRange<SlotIndex> slots{};
     IdRange<ListIndex> frees{};  // values whose storages the program frees in the gap after the op
-    bool frees_late = false;     // in that gap something is born before a free, so `frees` count at the next position
+    bool frees_late = false;     // in that gap something is born before a free: `frees` count at the next position too
   };
 
   const Step* step = nullptr;
@@ -80,7 +80,7 @@ struct Problem {
   double write_seconds = 0;  // per byte
   double read_seconds = 0;   // per byte
   double each_seconds = 0;   // per action that moves a value
-  double dearest = 1;        // an upper estimate of what moving everything costs, in step times; at least one
+  double dearest = 1;        // an upper estimate of what moving everything costs, in multiples of Step::in_ops; >= 1
   Table<MovedIndex, Moved> values;
   Table<RecipeIndex, Recipe> recipes;
   Table<PositionIndex, Position> positions;  // the last one is the end of the step
@@ -107,8 +107,8 @@ Problem problem_of(const Step& step, const Levers& levers, const Rates& rates, B
 Choice plain_choice(const Problem& problem);
 
 // Appends to `slots` the last slots of values to hold, so that `value` can be recomputed cheaply. Follows its recipe
-// back, and those of its inputs, up to values that are kept, or that cost too much to recompute: these are held. Looks
-// at 64 values at most.
+// back, and those of its inputs. It stops at a value that is kept, and at one that costs too much to recompute: that
+// one is to be held. Looks at 64 values at most.
 void sources(const Problem& problem, const Choice& choice, MovedIndex value, std::vector<SlotIndex>& slots);
 
 }  // namespace ullage::plan

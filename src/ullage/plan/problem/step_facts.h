@@ -24,13 +24,14 @@ struct StepFacts {
   Table<OpIndex, std::int64_t> most;  // most bytes present in each op and the gap before it, in plain execution
   std::int64_t most_at_end = 0;       // most bytes present in the last gap, in plain execution
 
-  // It lives from step to step, and no op of the step uses it.
+  // Does the storage live from step to step without an op of the step that uses it?
   bool idle(StorageIndex storage) const;
-  // If a plan may leave a storage spilled to the next step: the storage as which that step finds it; else kNone. It is
-  // the storage itself, or StepStorage::becomes. For `becomes`, both must be movable. An op of the step must have
-  // returned the first, and the next step must free the second, but not before its first op.
+  // Returns the storage as which the next step finds `storage`, if a plan may leave it spilled from this step to the
+  // next; else kNone. That is the storage itself, or StepStorage::becomes. For `becomes`, both must be movable. An op
+  // of the step must have returned the first, and the next step must free the second, but not before its first op.
   StorageIndex carried_to(StorageIndex storage) const;
-  // The first op that uses a storage from before the step, or the first after the program frees it.
+  // The first op that uses a storage from before the step. If none uses the value that it has then: the first op after
+  // the program frees it, or one past the last op if it lives on.
   OpIndex first_wanted(StorageIndex storage) const;
   // The value that op.makes[i] overwrites; `i` is below op.overwrites.
   ValueIndex overwritten(const StepOp& op, std::size_t i) const;

@@ -6,8 +6,8 @@
 namespace ullage::plan {
 namespace {
 
-// State::from of a pinned value in the program's storage. While the program has that, it counts in `base`, so the stay
-// has no bytes.
+// State::from of a pinned value in the program's storage. While the program has that storage, its bytes count in
+// `base`, so the stay has none.
 constexpr HappeningIndex kUncounted{INT32_MAX};
 
 // A choice with more happenings per position than this is given up as not possible.
@@ -110,7 +110,8 @@ void Timeline::freed(MovedIndex v, HappeningIndex until) {
   if (state.present) {
     state.to = until;
   } else if (!state.written) {
-    // Its last stay counts as a move only from now on.
+    // Nothing used its last stay, so leave() did not count it as a move. Now the value is kept until the free, so it is
+    // one.
     if (state.recomputed && state.to <= state.from) ++outcome_.moves;
     change_[std::max(state.from, state.to).next()] += value.bytes;
     change_[until.next()] -= value.bytes;

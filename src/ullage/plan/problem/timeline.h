@@ -43,12 +43,13 @@ struct Happening {
 };
 // One presence of a value, from after `from` until after `to`. If `to` is Static, the program frees the value there.
 struct Stay {
+  // Last: it is present when the simulation ends. Overwritten: by an op in place. Chosen: dropped or spilled.
   enum class End { Last, Overwritten, Chosen };
   MovedIndex value{};
   HappeningIndex from{};  // none: since before the step
   HappeningIndex to{};
   End end = End::Last;
-  bool written = false;  // the spill file has a copy
+  bool written = false;  // the tier has a copy
 };
 struct Record {  // all that happened in a run, for emit()
   Table<HappeningIndex, Happening> happenings;
@@ -61,7 +62,7 @@ class Timeline final {
 
   // Simulates one step. `budget`, in bytes, is used for Outcome::over alone: the simulation does not depend on it.
   Outcome run(const Choice& choice, std::int64_t budget);
-  // The same, and fills in `record`.
+  // As above, and fills in `record`.
   Outcome run(const Choice& choice, std::int64_t budget, Record& record);
 
   // How many happenings all runs together have simulated.

@@ -67,7 +67,8 @@ class Foresight final {
   }
 
  private:
-  // While the slot's value is away: until its next use, or over the border of steps until its first use in the next.
+  // The positions while the slot's value is away: until its next use. If that is in the next step, they are those from
+  // here to the step's end, and those from the next step's begin to that use.
   std::vector<Gap> gaps(SlotIndex i) const {
     const Problem::Slot& slot = problem_.slots[i];
     const MovedIndex next = found_next_[i];
@@ -86,7 +87,7 @@ class Foresight final {
   Table<MovedIndex, PositionIndex> first_use_;  // end_: none
   Table<SlotIndex, MovedIndex> found_next_;     // the value that the next step finds where this slot's was; or kNone
   Choice spilled_;                              // everything that may be spilled
-  std::vector<SlotIndex> slots_;                // those of spilled_, the soonest used again first
+  std::vector<SlotIndex> slots_;                // the slots that spilled_ spills, the soonest used again first
 };
 
 }  // namespace

@@ -35,9 +35,9 @@ class Uses final {
   }
 
  private:
-  struct Copy {  // of a value, in the spill file
+  struct Copy {  // of a value, in the tier
     bool there = false;
-    bool out = false;      // the bytes are in the spill file alone
+    bool out = false;      // the bytes are in the tier alone
     bool writing = false;  // by WriteAhead
     bool coming = false;   // by ReadAhead
   };

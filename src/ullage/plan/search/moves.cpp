@@ -8,8 +8,8 @@
 namespace ullage::plan {
 namespace {
 
-// The share of guided moves among those that kBlocks leaves. A guided move picks a slot where the level is too high, or
-// a value that is away. The others pick at random.
+// The share of guided moves among those that kBlocks leaves. A guided move changes a value that is kept at the peak,
+// drops a value and holds its sources, or exchanges values. The others change slots that are picked at random.
 constexpr double kGuided = 0.4;
 // The share of all moves that treat repeated blocks alike.
 constexpr double kBlocks = 0.3;

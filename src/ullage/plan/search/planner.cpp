@@ -50,7 +50,7 @@ std::vector<Plan> made_monotone(std::vector<Plan> plans) {
   return plans;
 }
 
-// The search for one budget, without results from others.
+// The search for one budget, without results of searches for other budgets.
 class Search final {
  public:
   Search(const Step& step, const Ask& ask) : step_(step), ask_(ask), solver_(step, ask, ask.budget) {}

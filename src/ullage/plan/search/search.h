@@ -19,7 +19,7 @@ struct Found {
 
 // The figure that the searches minimise: the cost as a part of the time in ops, plus a penalty if the choice does not
 // fit. The penalty grows with the excess of the peak, and with the area of the level above the budget. The area also
-// falls when a move lowers one of several equal peaks; the peak alone would not.
+// falls when a move lowers one of several equal peaks; the peak alone would not. 1e9 if the choice is not possible.
 double energy(const Problem& problem, const Outcome& outcome, std::int64_t budget);
 
 // Lowers the level move by move. Each time takes the move with the least cost per byte taken off the peak and off the
@@ -30,9 +30,9 @@ std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choi
 // what the dropped values are recomputed from.
 std::vector<Found> simple_choices(const Problem& problem, Timeline& timeline, std::int64_t target);
 
-// What a pager with foresight would do: spills every value between two uses that may be spilled, then keeps as many in
-// memory as fit within `target`, those that are used again soonest first (Belady's rule). Empty if nothing may be
-// spilled. Where the others find nothing that fits, this mostly does, because it can spill everything.
+// What a pager with foresight would do. Between two uses it spills every value that may be spilled. Then it keeps as
+// many in memory as fit within `target`, those that are used again soonest first (Belady's rule). Empty if nothing may
+// be spilled. Where the other searches find nothing that fits, this mostly does, because it can spill everything.
 std::vector<Found> foresight(const Problem& problem, Timeline& timeline, std::int64_t target);
 
 struct Annealing {

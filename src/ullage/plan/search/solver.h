@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs the searches for one budget after the other, in a fixed order, and keeps what they found as starts for later
-// budgets.
+// For each budget that is asked for, runs the searches of search.h and policies.h in a fixed order. Keeps what they
+// found as starts for later budgets.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/problem/floor.h"
@@ -16,7 +16,7 @@ namespace ullage::plan {
 
 class Solver final {
  public:
-  // `least`: the smallest budget that will be asked for. The step must outlive it.
+  // `least`: the smallest budget that will be asked for. `step` must outlive the solver.
   Solver(const Step& step, const Ask& ask, Bytes least);
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;

@@ -9,7 +9,7 @@
 
 namespace ullage::plan {
 
-// All figures but `peak` are those of the second of two steps under the same schedule.
+// All figures but `peak` and `peak_at` are those of the second of two steps under the same schedule.
 struct Verified {
   Bytes peak;          // most bytes present at once in either step, in bytes asked for
   OpIndex peak_at;     // the op before, in or after which it is first reached
@@ -26,7 +26,7 @@ struct Verified {
 // Simulates two steps; the second begins as the first ends. BadArgument, with the op, if the schedule
 //   lets an op read what is not present, or another value than the program would have read;
 //   recomputes an op that cannot be recomputed, or moves a storage that cannot be moved;
-//   drops a value of a storage that the program has, and does not recompute it before the program frees that;
+//   drops a value of a storage that the program has, and does not recompute it before the program frees the storage;
 //   ends a step otherwise than it began: what outlives it is not present, or not away as `Schedule::away` says;
 //   ends a step with a recomputed value or a hold that it has not dropped;
 //   ends a step, or lets the program free a storage, after a WriteAhead without its Spill or a ReadAhead without its

@@ -20,10 +20,10 @@ class VerifierMachine final {
   // ContractError if the step's own numbers do not fit together. `step` must outlive the machine.
   explicit VerifierMachine(const Step& step);
 
-  // All of these return false if something is not allowed; refused() then says what.
+  // All of these return false if something is not allowed; only then may refused() be called, which says what.
 
-  // The first call spills the values in `away` before the step. Later calls ignore `away`, because storages that live
-  // from step to step stay where the last step left them.
+  // The first begin_step() spills the values in `away` before the step. Later ones ignore `away`, because storages that
+  // live from step to step stay where the last step left them.
   bool begin_step(const std::vector<ValueIndex>& away);
   bool pass_gap(GapIndex gap);
   bool enter(OpIndex op);  // actions from here on are before it
@@ -32,7 +32,8 @@ class VerifierMachine final {
   bool end_step();
 
   const Error& refused() const { return *refused_; }
-  const Verified& figures() const { return figures_; }  // of the current step; the peak is that of all steps so far
+  // Those of the current step; `peak` and `peak_at` are those of all steps so far.
+  const Verified& figures() const { return figures_; }
 
  private:
   enum class Home {
@@ -45,7 +46,7 @@ class VerifierMachine final {
   struct Where {
     Home home = Home::None;
     State state = State::There;
-    bool copy = false;     // the spill file has it
+    bool copy = false;     // the tier has it
     bool writing = false;  // by WriteAhead
     Gone gone = Gone::NotYet;
     OpIndex gone_at = kNone;

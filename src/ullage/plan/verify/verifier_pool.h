@@ -2,7 +2,8 @@
 #pragma once
 
 // Counts, with the pool's own model, the resident bytes (pages and slabs) of what the verifier has present. A storage
-// of the program keeps its address for life. Each storage of Ullage's has an address of its own.
+// of the program keeps its address for life, unless it is too small to move. Each storage of Ullage's has an address of
+// its own.
 
 #include "ullage/plan/model/step.h"
 #include "ullage/sim/pool_model.h"
@@ -36,7 +37,7 @@ class VerifierPool final {
   // Allocates all the blocks at once and frees them: scratch of an op, and what a recompute makes and does not keep.
   void pass_by(std::span<const Bytes> blocks);
   // The next step finds storages alive that it will free. Storages that this step made and that are alive at its end
-  // stand for them: by StepStorage::becomes, else matched by size. Allocates missing ones and frees the rest.
+  // take their places: by StepStorage::becomes, else matched by size. Allocates missing ones and frees the rest.
   void begin_next_step();
 
   Bytes resident_peak() const { return pool_.resident_peak(); }
