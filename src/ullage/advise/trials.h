@@ -38,7 +38,7 @@ const char* name(Effect effect);
 struct Setting {
   bool on_card = false;      // false: on this machine's CPU
   bool has_bfloat16 = true;  // the device computes in bfloat16; cards do from compute capability 8.0 on
-  std::string allocator;     // torch's CUDA allocator, as the environment sets it up now: "max_split_size_mb:128"
+  std::string allocator;     // the environment's setting of torch's CUDA allocator: "max_split_size_mb:128"
   bool sets_malloc = false;  // the environment sets malloc's thresholds
 };
 

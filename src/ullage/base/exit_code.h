@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The exit codes that Ullage's commands give themselves. Scripts rely on them, and docs/cli.md documents them. If its
-// command ran and ended, `ullage run` mostly gives the code of that command instead.
+// The exit codes that Ullage's commands give themselves. Scripts rely on them, and docs/cli.md documents them. If the
+// command that it ran has ended, `ullage run` mostly gives the code of that command instead.
 
 namespace ullage {
 

@@ -50,9 +50,9 @@ BesideTensors beside_recorded(const Step& step, Kernels kernels);
 Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optional<std::size_t> which,
                           const std::string& name);
 
-// Makes storages immovable that libraries keep and use outside of ops, so that the pool never evicts them. `sizes` has
-// one entry for each. For each entry one storage of that size from before the step, which no op of the step uses,
-// becomes immovable, if there is one. Which one does not matter: unused storages of one size are alike to a plan.
+// Libraries keep some storages and use them outside of ops; the pool evicts none of these. `sizes` has an entry for
+// each. For each entry, makes one movable storage of that size immovable, if there is one that is from before the step
+// and that no op of the step uses. Which one does not matter: unused storages of one size are alike to a plan.
 void hold_in_place(Step& step, std::span<const Bytes> sizes);
 
 struct FitQuestion {

@@ -74,8 +74,8 @@ bool BoundProgram::gone(ValueIndex v, PointIndex point) const {
   return value.overwritten_by != kNone || !ask_.levers.hold;
 }
 
-// Is there a lever that may spill it? A storage may cross one border of steps, as a gradient that is made in one step and
-// freed in the next. Then `spill` or `state` suffices.
+// Is there a lever that may spill it? A storage may cross one border of steps, as a gradient that is made in one step
+// and freed in the next. Then `spill` or `state` suffices.
 bool BoundProgram::restorable(ValueIndex v) const {
   const StepStorage& storage = step_.storages[step_.values[v].storage];
   if (!storage.movable) return false;

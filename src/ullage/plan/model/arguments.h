@@ -28,9 +28,9 @@ std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDet
 
 // Can the op be run again from what is recorded? Only tensors of the pool are recorded. Of the others, weights mapped
 // from a file change by ops only; tensors of numpy and the like may change without any op. OpDetail::outside says which
-// of the two kinds the op read. Not every recording says it. So this returns false too if fewer tensors were
-// recorded than an op of this name needs. For ops on lists ("cat", "stack") it compares the number of elements instead:
-// the arguments must have as many as the results.
+// of the two kinds the op read. Not every recording says it. So this returns false too if fewer tensors were recorded
+// than an op of this name needs. For ops on lists ("cat", "stack") it compares the number of elements instead: the
+// arguments must have as many as the results.
 bool all_arguments_seen(std::string_view name, const trace::OpDetail& detail);
 
 }  // namespace ullage::plan

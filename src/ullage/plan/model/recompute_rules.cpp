@@ -99,8 +99,8 @@ constexpr std::string_view kRandomOnCard =
     " _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention "
     "_scaled_dot_product_flash_attention ";
 
-// Backward ops that read weights and write only their results. They are in no family, because it
-// is not known that they add up in the same order each time.
+// Backward ops that read weights and write only their results. They are in no family, because it is not known
+// that they add up in the same order each time.
 constexpr std::string_view kReaders =
     " convolution_backward embedding_dense_backward native_group_norm_backward native_layer_norm_backward ";
 

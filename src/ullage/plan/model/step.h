@@ -56,7 +56,7 @@ struct StepStorage {
   std::string name;  // for people: "netG.main.6.weight", else the op and layer that made it
   trace::Category category = trace::Category::Unattributed;
   bool from_before = false;  // alive when the step begins
-  bool outlives = false;     // alive when the step ends. If from_before is set too, every step has it, as a weight
+  bool outlives = false;     // alive when the step ends. If from_before too, every step has it (a weight)
   // A plan may move it: it has pages of its own (StandsOn::least_movable), and is not hidden (StepOp::hides). No op of
   // another thread made it or uses it in this step.
   bool movable = false;

@@ -67,8 +67,8 @@ bool Chooser::worth_sending_away(StorageIndex s) const {
   return !first && hot_.any_between(before, step_.ops.next_id());
 }
 
-// Could a storage that the step makes and leaves be spilled over a hot op of the next step? That op must come before the
-// next step uses the storage or frees it.
+// Could a storage that the step makes and leaves be spilled over a hot op of the next step? That op must come before
+// the next step uses the storage or frees it.
 bool Chooser::worth_leaving_away(StorageIndex s) const {
   const StorageIndex next = facts_.carried_to(s);
   return next != kNone && next != s && levers_.spill && hot_.any_before(facts_.first_wanted(next));
