@@ -133,7 +133,7 @@ TEST(Trials, EachIsInTheDocs) {
 
 TEST(SmallerSizeTest, ABatchIsDividedAndOtherSizesAreNot) {
   EXPECT_EQ(smaller_size({"batch", 64}, 50),
-            "batch=32, and for a step of 64 as before: add up the gradients of 2, each loss divided by 2");
+            "batch=32, and for a step of 64 as before: add up the gradients of 2 batches, each loss divided by 2");
   EXPECT_EQ(smaller_size({"batch_size", 7}, 5), "batch_size=5 in place of 7");
   EXPECT_EQ(smaller_size({"side", 512}, 256), "side=256 in place of 512");
 }

@@ -226,8 +226,9 @@ std::string smaller_size(const Knob& knob, std::int64_t fits) {
   std::int64_t part = knob.name.find("batch") == std::string::npos ? 1 : fits;
   while (part > 1 && knob.value % part != 0) --part;
   if (part <= 1) return fmt::format("{}={} in place of {}", knob.name, fits, knob.value);
-  return fmt::format("{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}",
-                     knob.name, part, knob.value, knob.value / part);
+  return fmt::format(
+      "{0}={1}, and for a step of {2} as before: add up the gradients of {3} batches, each loss divided by {3}",
+      knob.name, part, knob.value, knob.value / part);
 }
 
 std::vector<std::string_view> remedy_ids() {

@@ -601,7 +601,8 @@ TEST(StepOfTake, PassesOverStepsWithAGap) {
   trace::Take take = p.b.take();
   const trace::TakeMeaning meaning = trace::understand(take);
   EXPECT_EQ(typical_step(take, meaning)->ops[OpIndex{0}].in_take, OpId{last});
-  EXPECT_EQ(step_of(take, meaning, 3).error().text(), "step 4 has a gap: the recording was too long there");
+  EXPECT_EQ(step_of(take, meaning, 3).error().text(),
+            "step 4 lacks events: of a long run only the first and the last part are recorded");
 }
 
 // ---- what cannot be planned
@@ -657,7 +658,7 @@ TEST(StepOfTake, RefusesATakeThatContradictsItself) {
                   p.b.free(x), p.b.free(x);
                 },
                 nothing),
-            "what dies does not live");
+            "a storage is freed that is not alive");
   EXPECT_EQ(refusal(
                 [](RecordedProgram& p) {
                   const StorageId x = p.b.allocate(1_KiB);

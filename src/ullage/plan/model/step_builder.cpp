@@ -135,7 +135,7 @@ class Builder final {
       add(held(born->storage));
       open_ ? born_in_op(born->storage) : born_in_gap(born->storage);
     } else if (const auto* died = std::get_if<trace::event::Free>(&event.what)) {
-      if (!known(died->storage) || !lives_[died->storage.value]) return fail("what dies does not live");
+      if (!known(died->storage) || !lives_[died->storage.value]) return fail("a storage is freed that is not alive");
       lives_[died->storage.value] = false;
       level_ -= std::min(level_, held(died->storage).count);
       open_ ? dies_in_op(died->storage) : dies_in_gap(died->storage);
@@ -164,7 +164,7 @@ class Builder final {
     made_.step.gaps[gap_before(at_op_)].push_back({one, true});
   }
   void dies_in_gap(StorageId id) {
-    if (listed_[id.value] == kNotListed) return fail("what dies was not listed");
+    if (listed_[id.value] == kNotListed) return fail("a storage is freed earlier than its entry says");
     made_.step.gaps[gap_before(at_op_)].push_back({listed_[id.value], false});
   }
   void born_in_op(StorageId id) {
@@ -176,7 +176,7 @@ class Builder final {
   }
   void dies_in_op(StorageId id) {
     if (std::erase(open_->born, id) == 0) {
-      if (listed_[id.value] == kNotListed) return fail("what dies was not listed");
+      if (listed_[id.value] == kNotListed) return fail("a storage is freed earlier than its entry says");
       open_->before.push_back(listed_[id.value]);
       return;
     }

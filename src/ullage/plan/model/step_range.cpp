@@ -50,7 +50,8 @@ Result<StepRange> step_range(const trace::TakeIndex& index, const trace::Steps& 
   range.begin = steps.begins[which];
   range.end = which + 1 < steps.begins.size() ? steps.begins[which + 1] : take.trace.end();
   for (const trace::Gap& gap : take.gaps) {
-    if (range.begin <= gap.at && gap.at < range.end) return bad(which, "has a gap: the recording was too long there");
+    if (range.begin <= gap.at && gap.at < range.end)
+      return bad(which, "lacks events: of a long run only the first and the last part are recorded");
   }
   const auto place = [&](EventId at) {
     return std::size_t(std::ranges::lower_bound(take.details, at, {}, &trace::OpDetail::begin) - take.details.begin());
