@@ -22,13 +22,13 @@ enum class Basis {
   NotTried,  // `note` says why
 };
 
-// What a run held, for a picture. Each step is cut into kParts parts with equally many of its allocations and frees;
-// a part has the most that was held in it. The first step begins with the program.
+// What a run held, for a picture. Each step is cut into kParts parts with equally many events of its recording (of a
+// plan: with equally many ops). A part has the most that was held in it. The first step begins with the recording.
 struct Curve {
   static constexpr std::size_t kParts = 300;
   struct Step {
     std::vector<Bytes> tensors;  // kParts, or none: not known
-    // Held bytes plus those that the allocator caches; on the CPU the same as the held ones.
+    // The bytes of tensors plus those that the allocator caches; on the CPU the same as `tensors`.
     std::vector<Bytes> held;
   };
   std::vector<Step> steps;

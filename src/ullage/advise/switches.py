@@ -69,7 +69,7 @@ def line_of_program():
 
 
 class Depth(threading.local):
-    """What this thread is inside of."""
+    """Where this thread is in the program's calls."""
     calls = 0  # of modules, one inside the other
     learned = False  # a network whose call keeps something for a backward pass was called before
     in_checkpoint = False  # a checkpointed layer

@@ -122,14 +122,14 @@ class BoundProgram final {
   Table<OpIndex, std::vector<ValueIndex>> needs_;  // what must be present when the op begins
   Table<OpIndex, double> fixed_;                   // bytes that no schedule can move, when the op begins
   Table<ValueIndex, OpIndex> last_read_;           // the op after the last one that needs it
-  double unit_ = 1, second_ = 1;                   // the linear program's units, in bytes and seconds
+  double unit_ = 1, second_ = 1;                   // the bytes and the seconds that count as 1 in the linear program
   Bytes tiny_;                                     // values up to this size are too small to matter
   LinearProgram program_;
   Table<PointIndex, RowIndex> memory_rows_;
   Columns<ValueIndex> present_;
   Ways in_window_, from_point_on_;
   Table<ValueIndex, ColumnIndex> written_;
-  std::vector<Chain> waiting_;
+  std::vector<Chain> waiting_;  // chains whose rows are not added yet
 };
 
 }  // namespace ullage::plan

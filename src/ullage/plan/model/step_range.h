@@ -19,8 +19,8 @@ struct StepRange {
   Table<OpIndex, OpId> ops;  // the outermost ops of that thread, in order
 };
 
-// `which` counts from zero; messages count from one. BadArgument if there is no such whole step, if it has a gap or no
-// ops, or if an op does not end within it. Also if its forward and backward passes run on different threads.
+// `which` counts from zero; messages count from one. BadArgument if there is no such whole step, if it has a trace::Gap
+// or no ops, or if an op does not end within it. Also if its forward and backward passes run on different threads.
 Result<StepRange> step_range(const trace::TakeIndex& index, const trace::Steps& steps, std::size_t which);
 
 // The SiteKey of an op, from what the take recorded of its arguments.
