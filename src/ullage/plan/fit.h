@@ -51,8 +51,8 @@ Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optio
                           const std::string& name);
 
 // Libraries keep some storages and use them outside of ops; the pool evicts none of these. `sizes` has an entry for
-// each. For each entry, makes one movable storage of that size immovable, if there is one that is from before the step
-// and that no op of the step uses. Which one does not matter: unused storages of one size are alike to a plan.
+// each. For each entry, makes one storage of that size immovable that no op of the step uses. If no movable one from
+// before the step is left, does nothing. Which one does not matter: unused storages of one size are alike to a plan.
 void hold_in_place(Step& step, std::span<const Bytes> sizes);
 
 struct FitQuestion {

@@ -67,8 +67,8 @@ class Foresight final {
   }
 
  private:
-  // The positions while the slot's value is away: until its next use. If that is in the next step, they are those from
-  // here to the step's end, and those from the next step's begin to that use.
+  // The positions while the slot's value is away: until its next use. If that is in the next step: from here to
+  // the step's end, and from the next step's begin to that use.
   std::vector<Gap> gaps(SlotIndex i) const {
     const Problem::Slot& slot = problem_.slots[i];
     const MovedIndex next = found_next_[i];
