@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Draws the device, or what is known of it, as one bar whose parts add up exactly.
+// Divides the device's memory, or what is known of it, into the parts of Diagnosis::bar. They add up exactly. Edit
+// bar.cpp to name a part differently or to show another one; report draws the bar.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/evidence.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 // Turns an input into diagnoses. A log gives one for each error and each memory_summary table. A snapshot or profile
-// gives one for each device, and a trace one for each take. A snapshot's devices are ordered: those on which a request
-// failed come first, the latest failure before all others.
+// gives one for each device, and a trace one for each take. Of a snapshot's devices, those on which a request failed at
+// the moment that is diagnosed come first, the latest failure before the others.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"
@@ -16,9 +16,10 @@ namespace ullage::diagnose {
 
 struct Question {
   std::string file;                // copied to Source
-  std::optional<unsigned> device;  // diagnose only this device, and no error that names none; a trace has no devices
-  std::optional<trace::At> at;     // none: the out-of-memory event if there is one, else the peak
-  bool watched = false;            // `ullage explain -- COMMAND` recorded it, with the stacks that it can have
+  std::optional<unsigned> device;  // if set: leaves out other devices, errors that name no device, and every trace
+  std::optional<trace::At> at;     // none: the last out-of-memory event if there is one, else the peak
+  // `ullage explain -- COMMAND` made the snapshot. Then Diagnosis::to_know_more names --events, not calls to record.
+  bool watched = false;
 };
 
 // Empty if the input has nothing about the device asked for, or no such moment.

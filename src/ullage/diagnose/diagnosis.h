@@ -2,8 +2,7 @@
 #pragma once
 
 // The diagnosis of an out-of-memory error, as data: what happened, who held the bytes, why the request failed, and what
-// to do. Data only; report writes it. The parts of every whole add up. A figure that is not known is absent, never
-// zero.
+// to do. The layer report writes it. The parts of every whole add up. A figure that is not known is absent, never zero.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -37,7 +36,8 @@ struct Spoken {
   std::string seen;  // what showed it: "\"vllm\" in the traceback"
 };
 
-// Figures under the names of PyTorch's messages. None: neither stated nor computable.
+// Figures under the names of PyTorch's messages (trace::OutOfMemory says what each counts). None: neither stated nor
+// computable.
 struct Facts {
   std::optional<unsigned> device;
   std::optional<Bytes> requested, capacity, allocated, free, reserved, unallocated, process, allowed, needed;
@@ -64,24 +64,31 @@ struct Remedy {
   std::string why;  // which cause it is for, or what it costs; may be empty
 };
 
-// The device as one bar. If its size is not known: the caching allocator's memory, with what was free on the device if
-// that is known. For a message of Apple's MPS: the bytes that the process is allowed.
+// The device as one bar. If the device's size is not known, the bar is the caching allocator's memory, with what was
+// free on the device if that is known. If the allocator's memory is not known either, it is the live bytes alone. For a
+// message of Apple's MPS it is the bytes that the process is allowed.
 struct Bar {
   struct Part {
-    enum class Kind { Live, Usable, Stuck, NotPyTorch, Free };
+    enum class Kind {
+      Live,
+      Usable,      // cached, in segments where nothing is live; all that is cached if the segments are not known
+      Stuck,       // cached, beside live blocks; of a message: all that is cached
+      NotPyTorch,  // of other processes, or of this one outside PyTorch's pool
+      Free
+    };
     Kind kind = Kind::Live;
     std::string name;  // an owner's category, "cached and usable", ...
     Bytes bytes;
   };
   std::vector<Part> parts;  // in the order of Kind; their bytes add up to `total`
   Bytes total;
-  std::string of;  // what `total` is: "GPU 0, 23.69 GiB", "reserved by PyTorch"
+  std::string of;  // what `total` is: "GPU 0, 23.69 GiB", "reserved by PyTorch on GPU 0"
 };
 
 // The live bytes at the moment diagnosed: a failure, the peak, or the moment asked for.
 struct Peak {
   Bytes bytes;
-  std::optional<EventId> event;
+  std::optional<EventId> event;      // none: before the first event
   std::vector<trace::Owner> owners;  // largest first; they add up to `bytes`
 };
 
@@ -105,7 +112,8 @@ struct Diagnosis {
   Facts facts;
   std::optional<Bar> bar;    // none: the input has too few figures
   std::optional<Peak> peak;  // none: the input does not show who held what
-  // Where in the program the moment lies: for a trace always, else if a request failed and its stack is known.
+  // Where in the program the moment lies. Set for every trace; for another input if a request failed and its stack or
+  // traceback shows the program's own code or a model's forward.
   std::optional<Place> place;
   std::string asked_by;              // the place in words, unless the headline has it; empty: not known
   std::vector<DeviceShare> devices;  // of a snapshot with several devices, by number

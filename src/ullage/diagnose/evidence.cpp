@@ -40,7 +40,7 @@ void find_own_process(Evidence& evidence) {
   evidence.other_processes.erase(own);
 }
 
-// Printed figures are rounded; a difference of this much says nothing.
+// Returns the difference of two printed figures that may come from rounding alone.
 Bytes slack_of(Bytes precision) { return std::max(precision * 4, 1_MiB); }
 
 void contradict(Evidence& evidence, std::string why) {
@@ -48,8 +48,8 @@ void contradict(Evidence& evidence, std::string why) {
   evidence.notes.push_back(std::move(why));
 }
 
-// Looks for figures that cannot be true together. They occur on Windows, APUs and other unified memory, where the
-// driver moves bytes to the host.
+// Looks for figures that cannot be true together. Such figures occur on Windows, on APUs and with other unified memory,
+// where the driver moves bytes to the host.
 void check(Evidence& evidence) {
   const Facts& facts = evidence.facts;
   const Bytes slack = slack_of(evidence.precision);

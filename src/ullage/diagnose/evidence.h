@@ -21,8 +21,10 @@ struct Evidence {
   std::optional<Bytes> ceiling;      // the smaller of capacity and what the process is allowed
   std::optional<Bytes> outside;      // on the device: neither in this process's pool nor free
   std::optional<Bytes> own_outside;  // this process's, outside its pool; known only if facts.process is
-  std::optional<Bytes> others;       // of other processes; known if facts.process is, or if they are named
+  // Of other processes, at least. Known if the message names them, or if facts.process, free and capacity are known.
+  std::optional<Bytes> others;
   std::vector<trace::ProcessUse> other_processes;  // named in the message, without this process
+  // Of a message: what is allocated in private pools (CUDA graphs). Of MPS: what Metal holds beside PyTorch's pool.
   std::optional<Bytes> private_pools, other_allocations;
   bool consistent = true;          // the figures can be true together
   std::vector<std::string> notes;  // why not, and what else a person should know about the figures
@@ -41,12 +43,12 @@ struct Evidence {
   // Returns whether the driver refused a program that has PyTorch's pool. The pool words its own refusals, so this was
   // another call: of a context, of pinned memory, of a library's or a graph's memory.
   bool told_beside_the_pool() const;
-  // Returns whether the message or a line around it names a device: "gpu", "cuda", "vram".
+  // Returns whether the message or a line around it has a word for a device, such as "gpu", "cuda" or "vram".
   bool names_a_device() const;
-  // The message is about a multiprocessor's on-chip memory, which has nothing to do with the device's.
+  // Returns whether the message is about a multiprocessor's on-chip memory, which is no part of the device's memory.
   bool is_on_chip() const { return message && message->form.starts_with("on-chip"); }
-  // Returns true if the difference is more than rounding. The size that the driver states then does not limit this
-  // process.
+  // Return whether more bytes are free, or held, than the device has, by more than rounding explains. The size that the
+  // driver states then does not limit this process.
   bool has_more_free_than_capacity() const;
   bool holds_more_than_capacity() const;
   bool spoken_by(Tool tool) const { return speaker.tool == tool; }
@@ -54,9 +56,10 @@ struct Evidence {
   bool told_by_library() const;
 };
 
-// Returns whether the text shows a program that only computes results: nothing in it trains.
+// Returns whether a message and the text around it show a program that only computes results, and nothing that trains.
 bool only_infers(const Evidence& evidence);
-// Returns whether it failed while a module's parameters were moved to the device, so nothing was computed yet.
+// Returns whether a message's request failed while a module's parameters were moved to the device, before anything was
+// computed.
 bool moves_weights(const Evidence& evidence);
 
 Evidence evidence_of(const trace::OutOfMemory& message, const trace::Log& log);

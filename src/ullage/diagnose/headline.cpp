@@ -186,7 +186,8 @@ std::string more_of_a_snapshot(const Evidence& evidence) {
   return "";
 }
 
-// The watch records from the first use of a card on, with Python's stacks. Only a longer history can say more.
+// `ullage explain -- COMMAND` records from the first use of a card on, with Python's stacks. Only a longer history can
+// say more.
 std::string more_of_the_watch(const History& history) {
   if (!history.has_history) return "no history was kept: leave --events out; torch 2.1 or later records one";
   if (why_unknown(history) != Unknown::OlderThanTheHistory) return "";

@@ -2,6 +2,7 @@
 #pragma once
 
 // The texts around a diagnosis: one line that says what happened, what to record to be sure, the next command, notes.
+// For a take of Ullage's own trace take_words.h has them.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/evidence.h"

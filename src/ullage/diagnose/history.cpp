@@ -32,7 +32,7 @@ void find_reserved_peak(History& history) {
   for (Bytes reserved : history.levels.reserved) history.reserved_peak = std::max(history.reserved_peak, reserved);
 }
 
-// What a step left behind may be freed again, or be made after the moment: only what is live at it counts.
+// A step's leftovers may be freed before the moment, or made after it. Counts only those that are live at the moment.
 void keep_growth_that_is_live(History& history) {
   std::unordered_map<std::uint32_t, Bytes> live;
   for (const StorageId id : live_at(history.trace, history.moment)) {

@@ -33,7 +33,8 @@ bool can_be_cut(const std::string& name) {
   return name.find("_foreach_") != std::string::npos || name.find("_fused_") != std::string::npos;
 }
 
-// For each outermost op: the bytes it was given, the live bytes it has made so far, and the most of these at once.
+// Counts bytes for each outermost op, together with the ops inside it. There are three sums: its inputs, what it has
+// made so far and is still live, and the most of the latter at once.
 class Needs final {
  public:
   explicit Needs(const trace::Take& take)

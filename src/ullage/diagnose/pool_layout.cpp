@@ -10,10 +10,10 @@
 namespace ullage::diagnose {
 namespace {
 
-// No pool is larger. Larger figures of a damaged file are not added up, because sums of bytes must not pass 2^64.
+// 64 PiB: no pool is larger. Larger figures of a damaged file are not added up, because sums must not pass 2^64.
 constexpr Bytes kLargestPool{std::uint64_t{1} << 56};
 
-constexpr Bytes kLeastPinned = 1_MiB;  // smaller holes of a segment are not told
+constexpr Bytes kLeastPinned = 1_MiB;  // a segment with fewer bytes of holes has no Pin
 
 // Ranges [begin, end) of addresses. Ordinary segments never merge; the pages of expandable segments do.
 class Ranges {
@@ -85,7 +85,7 @@ struct Within {
 // Looks into one segment. `live` is sorted by address, so the segment's storages are neighbours, from `next` on.
 Within look_into(std::uint64_t begin, std::uint64_t end, const trace::Trace& trace, const std::vector<StorageId>& live,
                  std::size_t& next, const std::vector<trace::StackMeaning>& meanings) {
-  constexpr Bytes kAlignment = 512_B;  // of blocks, torch/csrc/cuda: kMinBlockSize
+  constexpr Bytes kAlignment = 512_B;  // of blocks; kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp
   Within within;
   std::uint64_t covered = begin;
   for (; next < live.size(); ++next) {
@@ -110,7 +110,7 @@ Within look_into(std::uint64_t begin, std::uint64_t end, const trace::Trace& tra
   return within;
 }
 
-// Of two owners with as many bytes, the first by name is chosen, so that an answer does not depend on a hash.
+// Of two owners with equally many bytes, the first by name is chosen, so that an answer does not depend on a hash.
 bool owns_less(const std::pair<const std::string, Owned>& a, const std::pair<const std::string, Owned>& b) {
   return std::tie(a.second.live, b.first) < std::tie(b.second.live, a.first);
 }

@@ -24,7 +24,7 @@ struct Pin {
   std::string owner;  // "blocks without a stack" if it is not known
   Bytes live;         // of all live blocks in those segments
   Bytes own;          // of the owner's blocks there
-  Bytes largest;      // the largest of these
+  Bytes largest;      // the largest of the owner's blocks there
   Bytes pinned;       // the holes in those segments
   std::uint64_t segments = 0;
 };
@@ -36,11 +36,12 @@ struct PoolLayout {
   Bytes largest_hole;  // the largest free piece; an empty segment counts as a hole
   std::uint64_t segments = 0;
   std::uint64_t empty_segments = 0;
-  Bytes in_private_pools;  // of reserved, but at the end of the recording: CUDA graphs' pools
+  Bytes in_private_pools;  // reserved in CUDA graphs' pools; not at the moment, but at the end of the recording
   std::vector<Pin> pins;   // most pinned bytes first; of segments with 1 MiB of holes or more
 };
 
-// None if there are no segments at the moment, or if the recording's blocks and segments contradict each other.
+// None if there are no segments at the moment, or if the recording's blocks and segments contradict each other. Also
+// none if a segment has more than 2^56 bytes.
 std::optional<PoolLayout> layout_at(const trace::DeviceRecording& recorded, const trace::Trace& trace,
                                     const trace::Moment& moment, const std::vector<trace::StackMeaning>& meanings);
 

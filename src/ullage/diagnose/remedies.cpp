@@ -62,7 +62,8 @@ bool is_of_backward(std::string_view id) {
   return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
 }
 
-// Returns whether the remedy lowers what a step computes. It is of no use while the weights are still on their way.
+// Returns whether the remedy lowers what a step computes. It is of no use while the weights are still being moved to
+// the device.
 bool is_of_a_step(std::string_view id) {
   constexpr std::array kIds = {"smaller_batch", "gradient_checkpointing", "half_precision", "smaller_input", "no_grad"};
   return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
@@ -80,8 +81,8 @@ bool is_done(std::string_view id, const Signs& signs) {
   return std::ranges::any_of(kDone, [&](const Done& done) { return done.id == id && signs.has(done.sign); });
 }
 
-// Returns whether the remedy can change anything in the program that the message comes from. A recording shows what it
-// holds, so there the remedies themselves look.
+// Returns whether the remedy can change anything in the program that the message comes from. True for a recording: it
+// shows who holds the bytes, so each remedy's own function decides.
 bool is_for_program(std::string_view id, const Evidence& evidence) {
   if (!evidence.message) return true;
   const bool evaluates = evidence.signs.has(Sign::Evaluation) && !evidence.signs.has(Sign::Backward);
@@ -94,7 +95,7 @@ bool is_for_program(std::string_view id, const Evidence& evidence) {
 // A tool's advice that says what general remedies say too. The tool's words are the better ones.
 struct StandsFor {
   std::string_view advice;
-  std::array<std::string_view, 3> remedies;  // the rest are empty
+  std::array<std::string_view, 3> remedies;  // ids; entries that are not needed are empty
 };
 constexpr StandsFor kStandsFor[] = {
     {"trainer_batch", {"smaller_batch"}},
@@ -130,8 +131,8 @@ void join(std::vector<Remedy>& remedies) {
   });
 }
 
-// Returns whether the refused request alone is larger than all that is live. Then what lowers the live bytes saves less
-// than what makes the request smaller.
+// Returns whether a message's request alone is larger than all that is live, and than what is free. Then what lowers
+// the live bytes saves less than what makes the request smaller.
 bool request_is_most(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   const std::optional<Bytes> live = facts.allocated ? facts.allocated : difference(facts.capacity, facts.free);
@@ -146,9 +147,9 @@ bool makes_the_request_smaller(std::string_view id) {
 }
 
 void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<Remedy>& remedies) {
-  constexpr std::size_t kMost = 5;  // for one cause, of all tools together
+  constexpr std::size_t kMost = 5;  // for one cause
   std::size_t added = 0;
-  // What is for this cause alone comes first, so that general advice does not push it out.
+  // Advice that names this cause comes first, so that general advice does not push it out.
   for (const bool for_this_alone : {true, false}) {
     for (const std::span<const ToolAdvice> family : tool_advice()) {
       for (const ToolAdvice& one : family) {

@@ -30,7 +30,7 @@ inline Remedy known(std::string action, std::string why = "") {
 
 struct RemedyRule {
   std::string_view id;
-  std::array<std::string_view, 10> causes;  // ids; the rest are empty
+  std::array<std::string_view, 10> causes;  // ids; entries that are not needed are empty
   std::optional<Remedy> (*rule)(const Asked&);
 };
 
@@ -42,12 +42,14 @@ std::span<const RemedyRule> take_remedies();     // Ullage's own commands, for w
 // Returns every remedy, family by family.
 std::vector<RemedyRule> all_remedies();
 
-// Returns at most eight remedies for `causes`, most bytes saved first; those without a figure last. The first eight in
-// this order are taken, and those without a figure keep it:
-// - As their causes. A cause of confidence below 0.1 gets remedies only if there are none yet.
-// - For one cause, first the advice of the tools that a message shows. General remedies that say the same are left out.
-// - If a message's request is larger than all that is live and than what is free: for all causes, what makes the
-//   request smaller and the advice of tools come before the rest.
+// Returns at most eight remedies for `causes`. They are chosen by rank:
+// - Remedies rank in the order of their causes. A cause of confidence below 0.1 gets remedies only if there are none
+//   yet.
+// - For one cause, the advice of the tool that a message comes from ranks first. General remedies that say the same are
+//   left out.
+// - If a message's request is larger than all that is live and than what is free, the remedies that make it smaller
+//   rank first. So does the tool's advice.
+// The eight are then sorted by the bytes that they save, most first. Those without a figure come last, by rank.
 std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Cause>& causes);
 
 }  // namespace ullage::diagnose

@@ -25,7 +25,8 @@ std::string variable(const Evidence& evidence) {
   return "PYTORCH_CUDA_ALLOC_CONF";
 }
 
-// Returns whether the wording is that of torch before 1.10, which has neither setting.
+// Returns whether the wording is that of torch before 1.10, which has neither max_split_size_mb nor
+// expandable_segments.
 bool is_old(const Evidence& evidence) {
   return evidence.message && (evidence.told_by(Teller::Cuda) || evidence.told_by(Teller::Hip)) &&
          evidence.message->text.find("max_split_size_mb") == std::string::npos &&
@@ -37,7 +38,8 @@ Bytes reserved_under(const History& history, const sim::CachingSettings& setting
   return sim::what_if(*history.recorded, settings, sim::settings_of(*history.recording)).reserved_peak;
 }
 
-// Runs both settings on the model, so that what the model does not know about the recording cancels out.
+// Replays the recording on the allocator's model, with its own settings and with `changed`. So what the model does not
+// know about the recording cancels out.
 std::optional<Remedy> simulated(const History& history, const sim::CachingSettings& changed, std::string action) {
   if (!history.recorded || history.recorded->events.empty()) return std::nullopt;
   const Bytes now = reserved_under(history, sim::settings_of(*history.recording));
@@ -87,7 +89,7 @@ std::optional<Remedy> same_lengths(const Asked& asked) {
 
 std::optional<Remedy> empty_cache(const Asked& asked) {
   if (asked.cause.id == "fragmentation") {
-    // Pieces of another phase's sizes: a state that was read, a copy that was written.
+    // Only at the border of two phases do pieces have another phase's sizes: a state was read, or a copy written.
     const Signs& signs = asked.evidence.signs;
     const bool border = signs.has(Sign::Loading) || signs.has(Sign::Saving);
     if (!asked.evidence.message || !border) return std::nullopt;

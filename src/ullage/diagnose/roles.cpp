@@ -81,8 +81,8 @@ std::uint8_t role_of(const trace::Storage& storage, const StackKind& kind, const
   return role;
 }
 
-// Marks live storages that were read from a file and match, by size, a live parameter that was not. Each parameter
-// matches one.
+// Marks live storages ("twins") that were read from a file and match, by size, a live parameter that was not. Each
+// parameter matches one.
 void find_twins(Roles& roles, const trace::Trace& trace, const std::vector<StackKind>& kinds,
                 const std::vector<StorageId>& live, const std::vector<Category>& categories) {
   std::map<Bytes, std::uint64_t> parameters_by_size;

@@ -2,7 +2,7 @@
 #pragma once
 
 // The causes as data: a table of rules, each a small function from the evidence to a finding or nothing. A rule does
-// not know other rules. Each family has a file. docs/explain.md describes each rule.
+// not know other rules. Each family has a file, rules_*.cpp. docs/explain.md describes each rule.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/evidence.h"
@@ -26,16 +26,16 @@ struct CauseRule {
   std::optional<Finding> (*rule)(const Evidence&);
 };
 
-std::span<const CauseRule> capacity_rules();
-std::span<const CauseRule> composition_rules();  // causes by what the peak consists of
-std::span<const CauseRule> fragmentation_rules();
-std::span<const CauseRule> outside_rules();
-std::span<const CauseRule> cap_rules();
-std::span<const CauseRule> leak_rules();
-std::span<const CauseRule> step_rules();
-std::span<const CauseRule> devices_rules();
-std::span<const CauseRule> host_rules();
-std::span<const CauseRule> not_memory_rules();
+std::span<const CauseRule> capacity_rules();       // the device is too small
+std::span<const CauseRule> composition_rules();    // what the peak consists of
+std::span<const CauseRule> fragmentation_rules();  // enough bytes are cached, but cannot be used
+std::span<const CauseRule> outside_rules();        // device memory outside this process's pool
+std::span<const CauseRule> cap_rules();            // a limit below the device's size
+std::span<const CauseRule> leak_rules();           // memory that grows from step to step
+std::span<const CauseRule> step_rules();           // what a program holds too long, or twice
+std::span<const CauseRule> devices_rules();        // uneven work on several devices or processes
+std::span<const CauseRule> host_rules();           // the host's memory
+std::span<const CauseRule> not_memory_rules();     // no lack of device or host memory
 
 // Returns every rule there is, each id once.
 std::vector<CauseRule> all_rules();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Causes: a limit below the device's size. It is a fraction set by the program, a watermark, or a driver's largest
-// block.
+// Causes: a limit below the device's size. It is set (a fraction, a watermark, a heap, an arena, an engine's share
+// of the card, a budget of Ullage), or it is a driver's largest block.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -52,7 +52,7 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   const std::optional<Bytes> held = facts.reserved ? facts.reserved : facts.allocated;
   const std::optional<Bytes> wanted = sum(held, facts.requested);
   if (!wanted) return std::nullopt;
-  // The figures are rounded down to the printed digits, so the true sum may lie this much higher.
+  // The figures are rounded to the printed digits, so the true sum may be this much larger.
   const Bytes rounding = evidence.precision * 4;
   const bool over = sum(wanted, rounding).value_or(*wanted) > *facts.allowed;
   const bool room = facts.free && *facts.free >= *facts.requested;
@@ -71,7 +71,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
   if (evidence.names_limit(Limit::Buffer)) {
     return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
   }
-  // Level Zero fails with the same words for one allocation above 4 GB.
+  // Level Zero has the same words for a full device and for one allocation above 4 GB.
   if (evidence.message->form == "xpu-driver") {
     return Finding{0.4, {"drivers of Arc cards refuse one allocation of 4 GiB or more with the same words"}};
   }

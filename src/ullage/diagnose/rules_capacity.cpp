@@ -14,7 +14,7 @@ namespace {
 
 using trace::Teller;
 
-constexpr Bytes kGarbage = 64_GiB * 1024;  // from here on, the rule garbage_size is enough
+constexpr Bytes kGarbage = 64_GiB * 1024;  // requests this large are left to the rule garbage_size
 
 // On HIP with nothing allocated: an APU or its runtime may show a part of the host's memory as the card's capacity.
 bool capacity_is_doubtful(const Evidence& evidence) {
@@ -42,7 +42,7 @@ std::optional<Finding> single_request_too_big(const Evidence& evidence) {
                    {fmt::format("one request of {} is more than this process could get if it held nothing else: {}",
                                 asked, to_string(*most))}};
   }
-  // Few devices have that much free, and the message says nothing of this one.
+  // Few devices have that much free, and the message does not state this one's size.
   const bool of_device = evidence.told_by_pool() || evidence.told_by(Teller::CudaDriver);
   if (!facts.capacity && of_device && *facts.requested >= 32_GiB) {
     return Finding{0.45, {fmt::format("one request of {}: few devices have that much free in one piece", asked)}};
@@ -59,7 +59,7 @@ std::optional<Finding> single_request_too_big(const Evidence& evidence) {
   return std::nullopt;
 }
 
-// XLA plans a program's memory when it compiles it. So it says how much the whole program needs.
+// XLA plans memory when it compiles a program, so its message says how much the whole program needs.
 std::optional<Finding> program_too_big(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (facts.requested || !facts.allocated || !facts.capacity || *facts.allocated <= *facts.capacity)
@@ -160,7 +160,8 @@ std::optional<Finding> device_full(const Evidence& evidence) {
   const Bytes requested = facts.requested.value_or(Bytes{});
   if (requested > *evidence.ceiling) return std::nullopt;
   if (const auto both = sum(facts.allocated, requested); !both || *both > *evidence.ceiling) return std::nullopt;
-  // Room was there, as driver_refused() says; printed figures are rounded.
+  // If the request would have fitted into what was free, by more than rounding explains, the cause is another one:
+  // driver_refused() (rules_outside.cpp).
   if (facts.requested && facts.free && !facts.allowed &&
       saturating_sub(*facts.free, requested) >= 2_MiB + evidence.precision * 2) {
     return std::nullopt;

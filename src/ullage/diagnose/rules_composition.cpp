@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Causes: what the live bytes of a recording are made of, for when no other family finds anything more specific.
+// Causes: what the live bytes are made of, for when no other family finds anything more specific. A recording shows it;
+// a few rules also guess it from the signs of a message.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -74,7 +75,7 @@ std::optional<Finding> gradients(const Evidence& evidence) { return made_of(evid
 std::optional<Finding> temporaries(const Evidence& evidence) { return made_of(evidence, Category::Temporaries, 0.3); }
 std::optional<Finding> workspace(const Evidence& evidence) {
   std::optional<Finding> found = made_of(evidence, Category::Workspace, 0.15);
-  if (found) found->evidence.push_back("it is born and freed within one op: no pager can put it aside");
+  if (found) found->evidence.push_back("it is born and freed within one op: no pager can evict it");
   return found;
 }
 std::optional<Finding> library(const Evidence& evidence) { return made_of(evidence, Category::Library, 0.1); }
@@ -98,7 +99,7 @@ std::optional<Finding> cached_unused(const Evidence& evidence) {
   if (!evidence.history || evidence.history->failed() || !evidence.history->layout) return std::nullopt;
   const History& history = *evidence.history;
   const PoolLayout& layout = *history.layout;
-  // Without a history it is not known whether pieces that are stuck now were ever usable, so both kinds count.
+  // Without a history it is not known whether bytes that are stuck now were ever usable, so both kinds count.
   const Bytes cached = history.has_history ? layout.usable : layout.usable + layout.stuck;
   const double part = share(cached, layout.reserved);
   if (part < 0.2 || cached < 64_MiB) return std::nullopt;

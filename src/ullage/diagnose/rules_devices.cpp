@@ -14,15 +14,15 @@
 namespace ullage::diagnose {
 namespace {
 
-// Counts processes of about the size of a bare context, 0.3 to 1 GiB. Ranks that opened device 0 without working there
-// look like this.
+// Counts processes of about the size of a bare CUDA context, which is 0.3 to 1 GiB. Ranks that opened device 0 without
+// working there look like this.
 std::size_t stray_contexts(const std::vector<trace::ProcessUse>& processes) {
   return static_cast<std::size_t>(std::count_if(
       processes.begin(), processes.end(),
       [](const trace::ProcessUse& process) { return process.bytes >= 200_MiB && process.bytes <= 1200_MiB; }));
 }
 
-// Returns the largest group of other processes that hold about the same, each more than a bare context. Ranks that
+// Returns the largest group of other processes that hold the same within 2 %, each more than a bare context. Ranks that
 // loaded one checkpoint to the same card look like this, and copies of one program.
 std::vector<trace::ProcessUse> equal_processes(std::vector<trace::ProcessUse> processes) {
   std::erase_if(processes, [](const trace::ProcessUse& process) { return process.bytes <= 1200_MiB; });
@@ -74,7 +74,7 @@ std::optional<Finding> ranks_on_one_device(const Evidence& evidence) {
                    stray)}};
 }
 
-// Returns whether no other device of the recording held more. True if it has one device alone.
+// Returns whether no other device of the recording held more. True if the recording has only one device.
 bool is_fullest(const History& history, unsigned device) {
   const auto by_peak = [](const DeviceShare& a, const DeviceShare& b) { return a.live_peak < b.live_peak; };
   const auto most = std::ranges::max_element(history.devices, by_peak);
@@ -90,8 +90,8 @@ const DeviceShare* fullest_other(const History& history, unsigned device) {
   return most;
 }
 
-// In a log of several ranks: one rank held far more than any other that failed. The first rank often does, because it
-// evaluates, logs, gathers or loads for all.
+// For a log of several ranks: this rank held at least 1.3 times as much as any other that failed. The first rank often
+// does, because it evaluates, logs, gathers or loads for all.
 std::optional<Finding> uneven_ranks(const Evidence& evidence) {
   const trace::OutOfMemory& own = *evidence.message;
   if (!own.rank || !own.allocated || *own.allocated < 256_MiB) return std::nullopt;

@@ -26,8 +26,8 @@ std::optional<Finding> in_message(const Evidence& evidence) {
     why.push_back(fmt::format("{} are cached but not allocated, {} were asked for: enough, but in pieces",
                               to_string(*facts.unallocated), to_string(*facts.requested)));
     why.push_back("PyTorch gives back all it can before it fails: each of those pieces lies beside a live block");
-    // vLLM and SGLang allocate one large cache at their start and always keep a few cached bytes beside it. So few
-    // cached bytes say little there.
+    // vLLM and SGLang allocate one large cache at their start and always keep a few cached bytes beside it. There a
+    // small share of cached bytes says little.
     const bool engine = evidence.spoken_by(Tool::Vllm) || evidence.spoken_by(Tool::Sglang);
     const double sure = cached >= 0.3    ? 0.8
                         : cached >= 0.15 ? 0.65
@@ -69,8 +69,8 @@ std::optional<Finding> at_failure(const Evidence& evidence) {
   return Finding{part >= 0.1 ? 0.9 : 0.6, std::move(why)};
 }
 
-// Nothing failed. Free segments are no pieces: the pool uses them for the next request that fits, and gives them back
-// before it fails. So only the holes beside live blocks count, those that the bar calls stuck.
+// For a recording without a failure. Free segments are no fragments: the pool uses them for the next request that fits,
+// and gives them back before it fails. So only the holes beside live blocks count, those that the bar calls stuck.
 std::optional<Finding> without_failure(const Evidence& evidence) {
   const History& history = *evidence.history;
   if (!history.recorded || !history.has_history || !history.layout) return std::nullopt;
@@ -116,12 +116,14 @@ std::optional<Finding> fragmentation(const Evidence& evidence) {
     return Finding{0.35, {"a pool of one size that has been in use may be full of pieces that are too small"}};
   }
   if (evidence.told_by(Teller::Jax) && evidence.facts.requested) {
-    return Finding{0.2, {"the message has a request and no figures of the pool: pieces look like a full pool"}};
+    return Finding{
+        0.2, {"the message has a request and no figures of the pool: a fragmented pool fails as a full one does"}};
   }
   return std::nullopt;
 }
 
-// The message does not mention pools, but the text around it shows a capture; or a pool refused although it had room.
+// For a message that states no private pools, or small ones. Finds the cause if they hold something and the device had
+// 1 GiB more free than was asked for. Finds it too if the text around the message shows a capture of CUDA graphs.
 std::optional<Finding> pools_in_message(const Evidence& evidence) {
   if (!evidence.message || (!evidence.told_by_pool() && !evidence.told_by(Teller::CudaDriver))) return std::nullopt;
   const Facts& facts = evidence.facts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Causes in the host's memory: the program's own, pinned, shared between processes, or one memory for host and device.
+// Causes in the host's memory: the program's own, pinned memory, /dev/shm, or one memory that host and device share.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -33,7 +33,7 @@ Finding killed(std::string_view form) {
            "other senders of signal 9 leave the same words"}};
 }
 
-// What the program was doing, if its source lines show it and it is work that takes host memory.
+// Adds what the program was doing, if the text shows that and it is work that takes host memory.
 void say_what_it_did(const Signs& signs, std::vector<std::string>& why) {
   if (signs.has(Sign::Saving)) {
     why.push_back("a checkpoint was being written, which is staged on the host: " + signs.where(Sign::Saving));

@@ -75,7 +75,8 @@ std::optional<Finding> outputs_kept(const Evidence& evidence) {
   const bool host = evidence.told_by(trace::Teller::Cpu) || evidence.told_by(trace::Teller::KernelKill);
   if (!host && !evidence.told_by_pool()) return std::nullopt;
   if (!evidence.signs.has(Sign::Evaluation)) return std::nullopt;
-  // On the device a graph that is kept fails with the same words, but the Trainer keeps none.
+  // On the device a graph that is kept fails with the same words. The Trainer of transformers keeps none when it
+  // evaluates.
   const bool no_graph = evidence.spoken_by(Tool::Transformers);
   return Finding{no_graph ? 0.45
                  : host   ? 0.4
@@ -84,8 +85,8 @@ std::optional<Finding> outputs_kept(const Evidence& evidence) {
                   evidence.signs.where(Sign::Evaluation)}};
 }
 
-// A list, a cache or a replay buffer of the program's own: one line has made many tensors, and they all stay. It needs
-// no steps, so it can be reported where growth from step to step cannot.
+// Finds a list, a cache or a replay buffer of the program's own: one line has made many tensors, and they all stay.
+// This rule needs no steps, so it works where growth from step to step cannot be seen.
 std::optional<Finding> many_kept(const Evidence& evidence) {
   if (!evidence.history || !evidence.history->has_history) return std::nullopt;
   const History& history = *evidence.history;

@@ -12,13 +12,14 @@ Bytes of(Bytes bytes, Part part) {
   return Bytes{bytes.count / part.denominator * part.numerator};
 }
 
-// How one event changes the saving at later events, in bytes.
+// How one event changes the saving from that event on, in bytes.
 struct Change {
   std::uint64_t gone = 0;  // a storage is born, smaller by this
   std::uint64_t back = 0;  // a storage that was smaller by this dies
 };
 
-// If a request failed, the events up to that moment count, and its bytes are added to the level at the last of them.
+// If a request failed, only the events up to it count, and the refused bytes are added to the level at the last of
+// them.
 template <class Chosen>
 Bytes fall_of_peak(const History& history, Part part, Chosen chosen) {
   const trace::Trace& trace = history.trace;

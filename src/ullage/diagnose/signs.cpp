@@ -17,8 +17,8 @@ enum class In {
   Code,     // a line of source
   Line,     // a printed line, as a whole word
   Phrase,   // a printed line, anywhere
-  Below,    // as Phrase, and also in the lines below the error: who asked for the bytes fails after it
-  Setting,  // as Below: a name, anything of " :=\"'" and its value: "fp16 true" is in "--fp16=True"
+  Below,    // as Phrase, and also in the lines below the error, where the caller that got no bytes reports it
+  Setting,  // as Below: "name value" with any of " :=\"'" between the two, so "fp16 true" is in "--fp16=True"
 };
 
 struct Word {
@@ -297,7 +297,8 @@ bool states(std::string_view text, std::string_view setting) {
   return false;
 }
 
-// People write below a message when it came: "I always encounter this error during the evaluation phase".
+// People write below a message at which point the error occurs: "I always encounter this error during the evaluation
+// phase".
 bool says_when_it_failed(std::string_view text) {
   const auto any = [&](auto... parts) { return (holds(text, parts) || ...); };
   const bool of_it = any("this error", "the error", "out of memory", "crash") || holds_word(text, "oom");

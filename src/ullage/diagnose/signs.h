@@ -42,7 +42,7 @@ enum class Sign {
   Lora,
   Saving,          // of a checkpoint
   FullState,       // the state of a sharded model is put together (FSDP, ZeRO-3)
-  Autocast,        // the program runs in half precision already
+  Autocast,        // the stack shows autocast: the program runs in half precision already
   Windows,         // the operating system
   UnifiedMachine,  // the text names a machine whose host and GPU share one memory
   NoDriver,        // the driver or the card does not answer at all
@@ -61,8 +61,8 @@ enum class Sign {
 
 class Signs {
  public:
-  // Call it for innermost frames first: the first place of a sign stays. `code` is the frame's line of source, or
-  // empty.
+  // Call it for the innermost frame first, because only the first place of each sign is kept. `code` is the frame's
+  // line of source, or empty.
   void look_at_frame(const trace::Frame& frame, std::string_view code);
   // Looks at a line that the program printed before the error, or at the error's own text.
   void look_at_line(std::string_view line);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kAfter = "after ";  // begins the place of an op that uses no parameter (take_names.h)
 
-// Returns the op in flight at the event that began last. If ops in flight failed, the one of those that began last.
+// Returns, of the ops in flight at the event, the one that began last. If some of them failed, only those count.
 std::optional<OpId> op_at(const trace::Take& take, EventId event) {
   std::optional<OpId> found, failed;
   for (std::size_t i = 0; i < take.details.size(); ++i) {

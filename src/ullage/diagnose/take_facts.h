@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Computes facts that only Ullage's own traces contain. These are the op, layer and step of a moment, and the bytes
-// that an op needs at once. The last is what autograd keeps for the backward pass, by layer.
+// Computes facts that only Ullage's own traces contain. They are the op, layer and step of a moment, what an op needs
+// at once, and what autograd keeps for each layer until the backward pass.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/meaning/levels.h"
@@ -16,7 +16,8 @@
 
 namespace ullage::diagnose {
 
-// Where in the program an event lies.
+// Where in the program an event lies. The examples are those of a take. For other inputs request_place.h fills `layer`
+// and `line` in its own form, and `phase`.
 struct Place {
   std::string op;     // "aten::convolution_backward"; empty: between ops
   std::string layer;  // "netG.main.6"; else "after netG.main.6", "parameter 3 [512, 256, 4, 4]" or empty
@@ -67,8 +68,8 @@ struct TakeFacts {
 
 TakeFacts take_facts(const trace::Take& take, const trace::TakeMeaning& meaning, const trace::Moment& moment);
 
-// The op of an allocation is the one recorded with it. At any other event it is the op in flight that began last; of
-// failed ops in flight, if there are any. All is empty without an event.
+// The op of an allocation is the one recorded with it. At any other event it is the op in flight that began last, or
+// the last of those that failed if any did. Without an event all fields are empty.
 Place place_at(const trace::Take& take, const trace::TakeMeaning& meaning, std::optional<EventId> event);
 
 }  // namespace ullage::diagnose

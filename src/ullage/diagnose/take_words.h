@@ -14,7 +14,7 @@ namespace ullage::diagnose {
 // `device` is the name that device_name() gives.
 std::string take_headline(const History& history, const std::string& device);
 
-// Returns what the figures leave out, the most important first.
+// Returns what a person should know about the figures, such as what they leave out.
 std::vector<std::string> take_notes(const History& history);
 
 // Returns what to record to be sure: more steps, if the program trains and fewer than two whole steps were recorded.
@@ -24,9 +24,9 @@ std::string take_to_know_more(const History& history);
 // Returns the next command. `file` must be quoted for a shell.
 std::string take_next(const History& history, const std::string& file);
 
-// "ullage run --memory 768MiB -- python train.py". The memory is the take's need, what the process holds outside its
-// pool, and the budget's margin, rounded up to 64 MiB. Empty if no need is known, or if the file's command runs another
-// size than the take.
+// "ullage run --memory 768MiB -- python train.py". The memory is the sum of the take's need, what the process holds
+// outside its pool, and the budget's margin, rounded up to 64 MiB. Empty if no need is known, if the sum is above 1
+// PiB, or if the file's command runs another size than the take.
 std::string run_command(const History& history);
 
 // Returns the command that ran the take: marks such as "{batch}" in the file's command are replaced by the take's

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The settings of tools that serve or run a model, in their own words. To add one, write a row;
-// tests/diagnose/tools_test.cpp names its id.
+// The settings of tools that serve or run a model, and of trainers of diffusion models, by the names that the tools
+// use. To add one, write a row; its id must be new (tests/diagnose/tools_test.cpp). tools.h says what a row has.
 #include "ullage/diagnose/tools.h"
 
 namespace ullage::diagnose {

@@ -18,7 +18,7 @@ struct ToolName {
   std::string_view id;
   std::string_view name;
   bool serves;           // see serves()
-  Tool on = Tool::None;  // the library that it is built on, if that speaks for itself
+  Tool on = Tool::None;  // the library that it is built on, if that library has messages of its own
 };
 
 constexpr ToolName kToolNames[] = {

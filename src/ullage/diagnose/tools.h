@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the program that a message comes from. The remedies are then options, variables and calls of that tool, because
-// a person who serves a model has no training script to change.
+// Finds the program that a message or a recording comes from. For a message the remedies are then options, variables
+// and calls of that tool. A person who serves a model has no training script to change.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/recording/out_of_memory.h"
@@ -82,10 +82,10 @@ struct Speaker {
   std::string seen;  // what showed it: "\"vllm\" in the traceback"; empty for None
 };
 
-// Looks for words in the message, then in its traceback, then in the lines before and after it. The first tool that is
-// named counts. If that is a library (llama.cpp) and a later text names a program built on it (Ollama), the program
-// counts. If no text names a tool, the wording itself decides: only PyTorch says "CUDA out of memory. Tried to
-// allocate".
+// Looks for words in the message, then in its traceback, then in the lines before it, then in those after it. The first
+// of these texts that names a tool counts; of several tools in it, the first in the table (tools.cpp). If that tool is
+// a library (llama.cpp) and a later text names a program built on it (Ollama), the program counts. If no text names a
+// tool, the wording itself decides: only PyTorch says "CUDA out of memory. Tried to allocate".
 Speaker speaker_of(const trace::OutOfMemory& message);
 // PyTorch made the recording; a tool that runs PyTorch is known by the files in its stacks.
 Speaker speaker_of(const trace::Stacks& stacks);
@@ -94,8 +94,8 @@ Speaker speaker_of(const trace::Stacks& stacks);
 std::optional<Spoken> spoken(const Speaker& speaker);
 
 // Returns whether the person has a program with settings rather than a training script to change: a server, a UI,
-// another framework. False for PyTorch, for what trains with it or runs a script (DeepSpeed, Ray, a scheduler, a
-// container, a notebook), and for Python, Triton, NCCL, the kernel and Ullage.
+// another framework, a trainer of Gaussians. False for PyTorch and for what else trains with it or runs a script:
+// DeepSpeed, Ray, a scheduler, a container, a notebook. False too for Python, Triton, NCCL, the kernel and Ullage.
 bool serves(Tool tool);
 
 // Returns whether a program of this kind runs PyTorch, so that its files stand in PyTorch's stacks.
