@@ -15,9 +15,10 @@
 namespace ullage::diagnose {
 
 struct Question {
-  std::string file;                // copied to Source
-  std::optional<unsigned> device;  // if set: leaves out other devices, errors that name no device, and every trace
-  std::optional<trace::At> at;     // none: the last out-of-memory event if there is one, else the peak
+  std::string file;  // copied to Source
+  // If set: leaves out other devices, errors that name no device, and every trace. A profile's CPU has number 0.
+  std::optional<unsigned> device;
+  std::optional<trace::At> at;  // none: the last out-of-memory event if there is one, else the peak
   // `ullage explain -- COMMAND` made the snapshot. Then Diagnosis::to_know_more names --events, not calls to record.
   bool watched = false;
 };

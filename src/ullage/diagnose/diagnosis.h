@@ -58,10 +58,10 @@ enum class Basis {
 
 struct Remedy {
   std::string id;
-  std::string action;  // the exact setting or code
-  std::optional<Bytes> saves;
+  std::string action;          // the exact setting or code
+  std::optional<Bytes> saves;  // bytes; none: not known
   Basis basis = Basis::Known;
-  std::string why;  // which cause it is for, or what it costs; may be empty
+  std::string why;  // why or where it helps, or what it costs; may be empty
 };
 
 // The device as one bar. If the device's size is not known, the bar is the caching allocator's memory, with what was

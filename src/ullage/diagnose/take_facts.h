@@ -36,7 +36,8 @@ std::string line_in_words(const std::string& line);
 std::string time_in_words(const Place& place);
 
 // The bytes that must be resident while one op runs, whatever a pager evicts. They are its arguments, plus the largest
-// sum of its own storages that were live at once.
+// sum of its own storages that were live at once. Of an op that failed: its storages at the failure, and the refused
+// bytes.
 struct Need {
   trace::OpDetail detail;  // without uses
   std::string op;

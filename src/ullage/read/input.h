@@ -12,8 +12,9 @@
 namespace ullage::read {
 
 // Reads `content`, unzipping it if it is gzip. BadFile with `name:offset` if it is damaged or of no known kind. Also
-// BadFile if it is text with neither an out-of-memory error nor a memory summary; a whole text has no offset. For what
-// was unzipped the name is "NAME (unzipped)", and the offset is in the unzipped bytes.
+// BadFile if it is text with neither an out-of-memory error nor a memory summary. The error then names no offset,
+// unless the text is JSON. For what was unzipped the name is "NAME (unzipped)", and the offset is in the unzipped
+// bytes.
 Result<trace::Input> read_input(std::span<const std::byte> content, const std::string& name);
 
 // The same for a file, or for standard input if `path` is "-". Errors: NotFound, BadFile, System.

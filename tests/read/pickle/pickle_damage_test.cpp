@@ -79,7 +79,8 @@ TEST(PickleDamage, CutOffAtEveryByteIsRefused) {
 }
 
 TEST(PickleDamage, MemoOfTwoToThe31IsRefused) {
-  EXPECT_EQ(refusal("Nr" + pickled::little(1u << 31, 4)), "x.pickle:3: memo entry 2147483648 within 8 bytes");
+  EXPECT_EQ(refusal("Nr" + pickled::little(1u << 31, 4)),
+            "x.pickle:3: memo entry 2147483648 after only 8 bytes: the file is damaged");
   EXPECT_NE(refusal("Np18446744073709551615\n").find("memo entry 18446744073709551615"), std::string::npos);
   EXPECT_NE(refusal("Np99999999999999999999\n").find("has no number"), std::string::npos);
   EXPECT_NE(refusal("Np-1\n").find("has no number"), std::string::npos);

@@ -58,13 +58,14 @@ constexpr std::array kSignatures = {
               {"an HTML page", "viewers' pages hold pictures; give the snapshot or trace they were made of"}},
 };
 
-constexpr std::size_t kLookedThrough = std::size_t{1} << 16;
+constexpr std::size_t kLookedThrough = std::size_t{1} << 16;  // bytes
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
-// The format begins with a length of 8 bytes (the top one 0), then JSON whose entries have "data_offsets".
+// The format begins with a length in 8 bytes, of which the highest is 0. Then comes JSON whose entries have
+// "data_offsets".
 bool is_safetensors(std::string_view text) {
   return text.size() > 10 && text[8] == '{' && text[7] == 0 && has(text.substr(0, kLookedThrough), "\"data_offsets\"");
 }

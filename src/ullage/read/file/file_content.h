@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file's bytes without a copy: the file is mapped. Pipes, standard input and files of /proc are read instead.
+// A file's bytes without a copy: the file is mapped. Pipes, standard input and files without a size, such as those of
+// /proc, are read into memory instead.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"

@@ -60,7 +60,8 @@ class Gunzip final {
       if (code != Z_OK && code != Z_BUF_ERROR)
         return bad(fmt::format("gzip data is damaged: {}", stream_.msg ? stream_.msg : "it asks for a dictionary"));
       if (used_ == content_.size() && stream_.avail_out != 0)
-        return bad(fmt::format("gzip data is cut off: it ends after {} bytes, unfolded {}", used_, written_));
+        return bad(
+            fmt::format("gzip data is cut off: it ends after {} bytes, which decompress to {}", used_, written_));
     }
   }
 
@@ -70,13 +71,13 @@ class Gunzip final {
 
   std::optional<Error> over_limit() const {
     if (written_ > limits_.largest.count)
-      return bad(
-          fmt::format("gzip data unfolds to more than {} bytes; the limit is {}; unfold it and give the file itself",
-                      written_, limits_.largest.count));
+      return bad(fmt::format(
+          "gzip data decompresses to more than {} bytes; the limit is {}; unzip it and give the file itself", written_,
+          limits_.largest.count));
     // Divides instead of multiplying: used_ * ratio could overflow 64 bits if the caller sets a large ratio.
     if (written_ > limits_.ratio_from.count && written_ / limits_.ratio > used_)
       return bad(
-          fmt::format("gzip data unfolds to more than {} times its size ({} bytes from {}); the limit is {} times",
+          fmt::format("gzip data decompresses to more than {} times its size ({} bytes from {}); the limit is {} times",
                       written_ / used_, written_, used_, limits_.ratio));
     return std::nullopt;
   }

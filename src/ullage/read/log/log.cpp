@@ -23,10 +23,10 @@ using trace::OutOfMemory;
 
 constexpr std::size_t kBackward = 300;  // bytes: a message's lead may stand this far before a trigger word
 constexpr std::size_t kForward = 100;   // bytes: or this far after a trigger word
-constexpr std::size_t kAhead = 300;     // bytes searched after it in one go, so that many triggers in a row stay cheap
+constexpr std::size_t kAhead = 300;     // bytes searched after a trigger in one go, so that many in a row stay cheap
 constexpr std::size_t kMostErrors = 10'000;  // different errors that are kept
 constexpr std::size_t kMostSummaries = 10'000;
-constexpr std::size_t kMostSurroundings = 1'000;  // errors that keep their traceback and the lines before it
+constexpr std::size_t kMostSurroundings = 1'000;  // errors that keep their traceback and the lines around them
 
 // Counts eight bytes at a time. Counted byte by byte, newlines took a quarter of the time in which a large log is read.
 std::uint64_t count_newlines(std::string_view text) {
@@ -83,10 +83,10 @@ bool names_the_reason(const OutOfMemory& kill) {
 bool is_vague(const OutOfMemory& error) { return error.form == "other" || error.form == "ctranslate2"; }
 constexpr std::uint64_t kBeside = 5;  // lines
 
-// Returns whether the words are those of many programs. They count only if the text has no other error.
+// Returns whether the words are those of many programs. They count only if the text has no other error and no table.
 bool is_plain(const OutOfMemory& error) { return error.form.starts_with("plain"); }
 constexpr std::size_t kMostPlain = 100;
-constexpr std::size_t kMostOfALine = 240;  // letters: a longer one is a paragraph about errors
+constexpr std::size_t kMostOfALine = 240;  // bytes: a longer line is a paragraph about errors
 
 bool states_figures(const OutOfMemory& error) {
   return error.requested || error.capacity || error.allocated || error.free || error.process || error.needed;

@@ -41,8 +41,9 @@ std::size_t prefix_length(std::string_view line);
 // Returns the rank that the line's prefix names: "[rank3]:", "[3]:", "[1,3]<stderr>:", "3: ", "rank=3".
 std::optional<unsigned> rank_of(std::string_view line);
 
-// Makes text fit for reports. Removes escape sequences. Writes one blank for each run of white space, and '?' for each
-// byte that is not UTF-8. The result has at most `longest` bytes.
+// Makes text fit for reports. Removes escape sequences, and white space at both ends. Writes one blank for each run of
+// white space and control characters within, and '?' for each byte that is not UTF-8. The result has at most `longest`
+// bytes.
 std::string clean(std::string_view raw, std::size_t longest);
 
 }  // namespace ullage::read

@@ -9,7 +9,7 @@ namespace ullage::read {
 namespace {
 
 constexpr std::size_t kMostLines = 2000;  // of a traceback: deep recursion prints 1000 frames
-constexpr std::size_t kMostOdd = 12;      // lines between two frames that are neither frame nor code
+constexpr std::size_t kMostOdd = 12;      // lines between two frames, the line of code included
 constexpr std::size_t kMostBefore = 20;
 constexpr std::size_t kLongestKept = 400;  // bytes kept of a line
 constexpr std::size_t kMostAfter = 10;
@@ -38,7 +38,7 @@ std::optional<trace::Frame> frame_in(std::string_view line) {
   return frame;
 }
 
-// Python's rich draws a box around tracebacks: "| /home/me/train.py:12 in main   |" with bars of U+2502.
+// The package rich draws a box around tracebacks: "| /home/me/train.py:12 in main   |" with bars of U+2502.
 constexpr std::string_view kBar = "\xe2\x94\x82";
 constexpr std::string_view kCorner = "\xe2\x95\xad";
 constexpr std::string_view kArrow = "\xe2\x9d\xb1";  // before the line of code that failed
@@ -123,8 +123,8 @@ std::string unescaped(std::string_view raw) {
   return out;
 }
 
-// A notebook's file keeps each printed line in a string of its own: " File \"a.py\", line 7, in f\n", Returns the line;
-// none if the text is no such string.
+// A notebook's file keeps each printed line in a string of its own, mostly followed by a comma: " File \"a.py\",
+// line 7, in f\n". Returns the line; none if the text is no such string.
 std::optional<std::string> line_in_quotes(std::string_view text) {
   if (text.ends_with(',')) text.remove_suffix(1);
   if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return std::nullopt;
@@ -140,7 +140,8 @@ class TracebackWalk {
       : text_(text), error_(error), not_before_(not_before), rank_(rank_of(error.of(text))), at_(error), top_(error) {}
 
   Surroundings run() {
-    // People paste the end of a traceback. Its frames count; the lines above the topmost one are not its own.
+    // People often paste only the end of a traceback. Then its frames count, and the lines above the topmost frame are
+    // those before the traceback.
     if (!read_traceback()) at_ = top_;
     read_before();
     return std::move(around_);
@@ -172,7 +173,7 @@ class TracebackWalk {
       if (auto quoted = line_in_quotes(line)) line = plain = *std::move(quoted);
       if (line.starts_with('"')) line.remove_prefix(1);  // several lines in one string
       if (line.find('\x1b') != line.npos) line = plain = clean(line, kLongestKept);
-      // Found after the exception's name in IPython, and after a string's beginning in a JSON log.
+      // The words may stand after the exception's name (IPython) or after a string's beginning (a JSON log).
       const std::size_t begins = line.find(kBegin);
       if (begins == 0 || (begins != line.npos && line.size() - begins <= kBegin.size() + 2)) return true;
       if (line.starts_with(kCorner) && line.find(kBegin) != line.npos) return true;
@@ -233,7 +234,7 @@ class TracebackWalk {
 
 Surroundings surroundings_of(std::string_view text, const Line& error, std::size_t not_before) {
   Surroundings around = TracebackWalk(text, error, not_before).run();
-  // A notebook's file has its colors escaped, which would stand in the frames.
+  // A notebook's file writes colors as escapes ("\u001b"), which would end up in the frames.
   const bool escaped = !around.frames.empty() && around.frames[0].file.find("u001b") != std::string::npos;
   if (!around.frames.empty() && !escaped) return around;
   const std::size_t end = std::min(text.size(), error.begin + kLongestString);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads what a log says just before an error: the Python traceback that ends with it, and the lines before that.
+// Reads what a log says around an error: the Python traceback that ends with it, the lines before that, and the lines
+// after the error.
 
 #include "ullage/read/log/log_lines.h"
 #include "ullage/trace/recording/stacks.h"

@@ -11,8 +11,8 @@
 namespace ullage::read {
 
 // Returns the trigger words, in lower case, with the blanks that a log has in them. Each lead of message_forms.h
-// contains one; a lead with the gap `*`, in its usual spellings ("code 137", "code: 137"). Long messages contain
-// several, so that one stays whole if a line break splits another.
+// contains one, so a new lead may need a new word. For a lead with the gap `*` there is a word for each usual spelling
+// ("code 137", "code: 137"). Long messages contain several, so that one stays whole if a line break splits another.
 std::span<const std::string_view> trigger_words();
 
 // Returns the offset of the first trigger word at or after `from`, ignoring case; npos if there is none.

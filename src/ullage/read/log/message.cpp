@@ -16,7 +16,7 @@ using trace::OutOfMemory;
 
 constexpr std::size_t kLongestMessage = std::size_t{8} * 1024;  // bytes in the log; the rest is not read
 constexpr std::size_t kUsualMessage = std::size_t{2} * 1024;    // nearly all are shorter
-// If fewer letters than these were read behind a message's end, its next clause may be cut off: more must be read.
+// If fewer letters than this were read behind a message's end, its next clause may be cut off. Then more must be read.
 constexpr std::size_t kMargin = 200;
 constexpr std::size_t kLongestText = std::size_t{4} * 1024;
 constexpr std::size_t kFarthestStart = 200;  // bytes of a message's text before its lead in the same line
@@ -35,7 +35,8 @@ bool speaks_of_error(std::string_view line) {
   return std::ranges::any_of(kErrorWords, [&](std::string_view word) { return line.find(word) != line.npos; });
 }
 
-// A title or a table has fields: "Allocation on device | torch.OutOfMemoryError | KSampler".
+// Returns whether a line or a field ends before this letter. A title or a table has fields: "Allocation on device |
+// torch.OutOfMemoryError | KSampler".
 bool field_ends(const Squeezed& text, std::size_t letter) {
   return text.line_ends(letter) || text.letters[letter] == '|';
 }
@@ -220,8 +221,9 @@ class MessageReader {
     return std::nullopt;
   }
 
-  // Returns whether another message begins here. That takes three things: this one has figures already, a lead stands
-  // here, and that lead is this message's own or one of another library (Lead::teller) that has clauses.
+  // Returns whether another message begins here. This message must have figures already, and a lead must stand here
+  // that is neither kTail nor kWithError. It must be this message's own lead, or one of another library (Lead::teller)
+  // that has clauses.
   bool begins_another(std::size_t at) const {
     if (!has_figures_ || at < lead_.end) return false;
     std::size_t end = at;
@@ -374,8 +376,8 @@ bool is_code(std::string_view line) {
   return std::ranges::any_of(kStatements, [&](std::string_view word) { return line.starts_with(word); });
 }
 
-// Is it a line about memory that reports no failure? TensorFlow and XLA try a larger piece first, and if that is
-// refused they say that it is no failure. A container's state lists "OOMKilled: false".
+// Returns whether the line is about memory but reports no failure. TensorFlow and XLA try a larger piece first, and if
+// that is refused they say that it is no failure. A container's state lists "OOMKilled: false".
 bool is_no_failure(std::string_view line) {
   constexpr std::string_view kNone[] = {"this is not a failure", "OOMKilled=false", "OOMKilled: false",
                                         "OOMKilled\":false", "OOMKilled\": false"};
@@ -390,8 +392,8 @@ bool has_figures(const OutOfMemory& error) {
 
 std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
                                          std::size_t not_before) {
-  // A message's beginning may stand before `from` (first_lead_in()). So after a message was rejected, its end is the
-  // earliest place for a beginning.
+  // A message's beginning may stand before `from` (first_lead_in()). So after a message was rejected, the end of its
+  // line is the earliest place for a beginning.
   std::size_t beginnings_from = not_before;
   while (from < to) {
     const auto near = first_lead_in(text, from, to, beginnings_from);

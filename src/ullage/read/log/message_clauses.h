@@ -2,7 +2,7 @@
 #pragma once
 
 // The clauses of message_forms.h, which may follow a message's lead: a table for each family of messages. Only
-// message_forms.cpp includes this file.
+// message_forms.cpp and message_general.h, which have the leads, include this file.
 
 #include "ullage/read/log/message_forms.h"
 
@@ -106,7 +106,7 @@ inline constexpr Clause kOllama[] = {
     {"system memory ($) than is available ($)", {&M::needed, &M::free}},
 };
 
-// c10/core/impl/alloc_cpu.cpp; Torch 7 counted whole GiB.
+// c10/core/impl/alloc_cpu.cpp. Torch 7 stated whole GiB.
 inline constexpr Clause kCpu[] = {
     {"you tried to allocate $", {&M::requested}},
     {"Error code % (Cannot allocate memory)"},

@@ -394,7 +394,8 @@ constexpr auto kLeads = [] {
 
 constexpr int kLeadCount = static_cast<int>(std::size(kLeads));
 
-// Chains of the leads by their first letter, made at compile time, because leads are tried at each letter of a text.
+// Chains of the leads with the same first letter, made at compile time, because leads are tried at each letter of a
+// text.
 struct Chains {
   std::array<std::int16_t, 256> first{};
   std::array<std::int16_t, kLeadCount> next{};

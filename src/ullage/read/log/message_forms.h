@@ -3,8 +3,9 @@
 
 // The wordings of out-of-memory messages, as data. The words that identify a wording are its lead. The other parts that
 // a message of this wording may have are its clauses; most of them have numbers of bytes. Each wording also names the
-// versions of PyTorch that print it. How patterns are written: message_pattern.h. To support a new wording, add a row,
-// and an example with its figures to tests/data/messages.
+// versions of PyTorch that print it. How patterns are written: message_pattern.h. To support a new wording, add a row
+// to message_forms.cpp, or to message_general.h if many programs use it. If the lead has no trigger word, add one to
+// log_triggers.cpp. Add an example with its figures to tests/data/messages.
 
 #include "ullage/trace/recording/out_of_memory.h"
 
@@ -59,7 +60,7 @@ enum LeadPlace : std::uint16_t {
   kOrColonBehind = 16,    // with kAtLineEnd: a colon after it is enough
   kNoColonBehind = 512,   // no colon after it, on the next line either: the message may be wrapped there
   kWithOutOfMemory = 32,  // the rest of the line must say "out of memory"
-  kTail = 128,            // words from the middle of a message; its beginning may stand on the line before
+  kTail = 128,            // words from the middle of a message; its beginning may stand on a line above
   kNoName = 64            // not as a part of a name such as "torch.OutOfMemoryError"
 };
 

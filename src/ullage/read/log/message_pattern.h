@@ -23,13 +23,13 @@ namespace ullage::read {
 // ASCII lower case.
 constexpr char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Does the character of a pattern stand for a number or a text, rather than for itself?
+// Returns whether the character of a pattern stands for a number or a text, rather than for itself.
 constexpr bool is_gap(char c) { return std::string_view("$~&#^%@?|+*").find(c) != std::string_view::npos; }
 inline constexpr char kLiteral = '\\';
 
 struct MessageSize {
-  // The written figure, rounded up to whole bytes. Printing rounds down, so it gives the same text again. None if it
-  // does not fit 64 bits.
+  // The written figure, rounded up to whole bytes. Ullage's to_string() rounds down, so it prints the same figure
+  // again. None if it does not fit 64 bits.
   std::optional<Bytes> bytes;
   Bytes precision;             // half a unit of the last digit; zero if the unit is bytes
   bool decimal_label = false;  // written KB, MB, GB, which are binary all the same

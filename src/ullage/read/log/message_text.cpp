@@ -9,8 +9,9 @@
 namespace ullage::read {
 namespace {
 
-// Returns the length of the blank at text[i], or 0 if there is none. Blanks are white space and control characters,
-// lines drawn around text (U+2500 to U+257F), byte order marks, and line breaks as JSON writes them ("\n", "\r").
+// Returns the length of the blank at text[i], or 0 if there is none. Blanks are white space (U+00A0 too), control
+// characters, lines drawn around text (U+2500 to U+257F) and byte order marks. So are line breaks as JSON writes them:
+// "\n", "\r".
 std::size_t blank_length(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
   const unsigned first = byte(0);

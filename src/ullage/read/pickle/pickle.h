@@ -30,13 +30,13 @@ enum class PickleContent : std::uint8_t { Snapshot, Checkpoint };
 // The most that a file may ask for. The limits are far above what torch writes for the largest histories. A hostile
 // file costs at most some twenty times its own size.
 struct PickleLimits {
-  std::size_t file_bytes = UINT32_MAX;   // 4 GiB: offsets have 32 bits; a history of ten million events has about one
+  std::size_t file_bytes = UINT32_MAX;   // 4 GiB: offsets have 32 bits; a history of ten million events has about 1 GiB
   std::size_t stack = 1u << 25;          // values not yet in a container, as in a list of events written in one piece
   std::size_t marks = 1000;              // containers begun but not ended; snapshots need about ten
   std::size_t containers = 1u << 28;     // lists, tuples and dicts; an event has a dict and at most one list
   std::size_t items = UINT32_MAX;        // values in containers, indexed with 32 bits
   std::size_t string_bytes = 16u << 20;  // the longest seen, a mangled C++ name, had some kilobytes
-  std::size_t integer_bytes = 255;       // longest LONG1; an integer above 64 bits is refused where it is used
+  std::size_t integer_bytes = 255;       // the longest LONG1; integers above 64 bits are refused where they are used
   std::size_t memo = UINT32_MAX;         // entries; an entry's number must also be below the number of bytes before it
 };
 

@@ -6,7 +6,7 @@
 // Nearly every container is filled at once and gets exactly the room it needs. A container that grows later moves to
 // the end with twice its room, so that all moves together cost no more than the items. A list's filled places are never
 // overwritten. So a list with the same items as an earlier one can share its place. In snapshots every event has a list
-// of its own, but only a few hundred stacks differ. Each is kept once, which takes a third of the memory.
+// of its own, but only a few hundred stacks differ. As each is kept once, a third of the memory is enough.
 #include "ullage/read/pickle/pickle_parser.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace ullage::read {
 namespace {
 
 constexpr std::size_t kFilledKnown = 1u << 12;   // lists remembered, by hash; each lookup costs a comparison
-constexpr std::size_t kFetchesKnown = 1u << 13;  // lists remembered, each at two places
+constexpr std::size_t kFetchesKnown = 1u << 13;  // places for remembered lists; each list takes two
 constexpr std::size_t kLeastShared = 4;          // items; sharing shorter lists is not worth it
 
 // Uses four independent sums, so that the multiplications need not wait for each other.

@@ -5,9 +5,9 @@
 //   EMPTY_LIST MEMOIZE MARK  LONG_BINGET 71 BINGET 9 LONG_BINGET 68 ... APPENDS
 //                            [ the same bytes mean the same items       ]
 //
-// A program repeats itself: after a stack comes mostly the one that came after it before. So the bytes are compared
-// with that one's; else with those of the latest stack that has some of these bytes. If they are equal, the list gets
-// its items at once, and no opcode is read.
+// A program repeats itself: a stack is mostly followed by the stack that followed it the last time. So the bytes are
+// first compared with those of that stack. If they differ, they are compared with those of the latest stack that has
+// the same bytes in up to four places. If the bytes are equal, the list gets its items at once, and no opcode is read.
 #include "ullage/read/pickle/pickle_bytes.h"
 #include "ullage/read/pickle/pickle_parser.h"
 
@@ -16,7 +16,7 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kLeastBytes = 8;  // four fetches or more; a shorter list is read as quickly
+constexpr std::size_t kLeastBytes = 8;  // two to four fetches; a shorter list is read as quickly without this
 
 // Returns how many opcodes the bytes have if each of them fetches from the memo; else 0.
 std::size_t fetches_in(std::span<const std::byte> bytes) {

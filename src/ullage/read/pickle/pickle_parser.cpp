@@ -184,7 +184,9 @@ inline bool PickleParser::put(std::optional<std::uint64_t> index) {
   if (!index) return fail("an entry of the memo has no number: the file is damaged");
   if (!needs(1)) return false;
   // Picklers number entries consecutively, and each takes at least a byte, so no number can exceed the bytes so far.
-  if (*index >= at_) return fail("memo entry " + std::to_string(*index) + " within " + std::to_string(at_) + " bytes");
+  if (*index >= at_)
+    return fail("memo entry " + std::to_string(*index) + " after only " + std::to_string(at_) +
+                " bytes: the file is damaged");
   if (*index >= limits_.memo) return too_many("entries of the memo", limits_.memo);
   if (*index >= memo_.size()) memo_.resize(*index + 1);
   const bool is_new = memo_[*index].kind() == Kind::Absent;

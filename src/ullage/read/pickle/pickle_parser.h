@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A pickle is a program for a stack machine; this is the machine. It knows only the opcodes that build data and refuses
-// the others. It reads the file in one loop and one pass. Use it through Pickle::parse and parse_checkpoint. Its bool
+// A pickle is a program for a stack machine; this is the machine. It knows only the opcodes that build data. In
+// checkpoints it also records which classes and calls the file asks for, and makes none. It refuses all other opcodes.
+// It reads the file in one loop and one pass. Use it through Pickle::parse and parse_checkpoint. Its bool
 // functions return false on failure, after setting error_.
 
 #include "ullage/read/pickle/pickle.h"
@@ -27,7 +28,7 @@ class PickleParser final {
   bool run();  // up to STOP
   bool step(PickleOpcode opcode);
   std::uint64_t left() const { return file_.size() - at_; }
-  // These three serve almost every opcode, so they are part of the loop.
+  // The always_inline functions serve almost every opcode, so they are part of the loop.
   [[gnu::always_inline]] bool has(std::uint64_t bytes) { return left() >= bytes || cut_short(bytes); }
   [[gnu::always_inline]] std::uint64_t take(std::size_t bytes);  // call has(bytes) before
   bool skip_frame();

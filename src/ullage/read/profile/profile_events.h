@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of a profiler trace's JSON that is about memory; all else is left out. A trace of 100 MB takes some ten MB.
-// profile.cpp makes traces of it.
+// The part of a profiler trace's JSON that says who held memory: the memory events, and the ops, annotations and Python
+// functions around them. All else is left out, so a file of 100 MB takes some 10 MB of memory. profile.cpp makes a
+// trace::Profile of it.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -43,7 +44,7 @@ struct Span {
   Nanoseconds begin, end;
   std::uint64_t thread = 0;
   std::uint32_t name = 0;        // index in ProfileEvents::texts
-  std::uint32_t call_stack = 0;  // the same, for "train.py(12): main;...", innermost first; 0: none
+  std::uint32_t call_stack = 0;  // index in texts of "train.py(12): main;...", innermost first; 0: none
   Kind kind = Kind::Op;
 };
 

@@ -86,7 +86,7 @@ class StackMaker final {
   std::vector<trace::FrameId> ops_, python_;  // of the current event
 };
 
-// Sorted by thread and begin. If spans begin together, the longer one comes first, as the outer one.
+// Returns the spans sorted by thread and begin. If spans begin together, the longer one comes first, as the outer one.
 std::vector<std::uint32_t> spans_in_order(const std::vector<Span>& spans) {
   std::vector<std::uint32_t> order(spans.size());
   std::iota(order.begin(), order.end(), 0u);

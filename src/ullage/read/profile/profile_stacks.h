@@ -32,7 +32,7 @@ struct OpenSpans {
 
 // Adds the stacks to `stacks`. If more than 128 spans are nested, only the innermost 128 make the stack. Spans of one
 // thread may overlap without being nested; those that have ended are left out. If no span of a Python function is open,
-// the call stack that the innermost span itself names is used.
+// the call stack that the innermost of the open spans names is used.
 OpenSpans find_open_spans(const ProfileEvents& events, trace::Stacks& stacks);
 
 // Makes a frame of a text: "train.py(12): main" is line 12 of train.py in main. Any other text is the name of a

@@ -2,7 +2,7 @@
 #pragma once
 
 // Finds where a snapshot contradicts itself. No contradiction stops the reading: a file that was edited, made by a test
-// or taken while several threads ran still says most. The report then lists what does not add up.
+// or taken while threads ran still has most of the facts. The report then lists what does not add up.
 
 #include "ullage/trace/recording/recording.h"
 

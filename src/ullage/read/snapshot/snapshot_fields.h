@@ -74,7 +74,8 @@ class SnapshotSource final {
 
 inline bool is_missing(PickleValue value) { return value.kind() <= PickleValue::Kind::None; }
 
-// Finds which of a list of words a string is. A file shares its strings, so most are recognised without a comparison.
+// Finds which of a list of words a string is. A file shares its strings, so most are recognised without comparing
+// texts.
 class Words final {
  public:
   explicit Words(std::initializer_list<std::string_view> words) : words_(words) {}

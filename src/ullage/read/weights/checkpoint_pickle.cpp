@@ -133,7 +133,8 @@ class CheckpointWalk final {
     return std::nullopt;
   }
 
-  // Fails if two keys are equal. Python never writes such a dict; reading one, it would keep the later value.
+  // Fails if two keys are equal as text, because two tensors would have one name. Python writes no dict with two equal
+  // keys, but 1 and "1" are equal only here.
   bool check_keys(PickleValue dict) {
     if (keys_differ_[dict.payload()]) return true;
     std::vector<std::string> keys;

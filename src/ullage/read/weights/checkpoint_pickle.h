@@ -20,7 +20,7 @@ namespace ullage::read {
 struct CheckpointLimits {
   std::size_t depth = 100;              // of nested containers
   std::size_t values = 1u << 24;        // visited; a shared one counts at each visit
-  std::size_t name_bytes = 4096;        // text keys in one tensor's path
+  std::size_t name_bytes = 4096;        // of the text keys in one tensor's path
   std::size_t described = 1u << 20;     // bytes of names, shapes and strides together ...
   std::size_t described_per_byte = 16;  // ... plus these for each byte of the pickle
   std::size_t dimensions = 64;          // torch's own limit

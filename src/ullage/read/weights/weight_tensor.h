@@ -27,7 +27,8 @@ struct WeightTensor {
 
   std::uint64_t elements() const;
   Bytes bytes() const { return size_of(dtype) * elements(); }  // as copied; a view's storage may have fewer or more
-  // Returns the first element. It may be unaligned, because files do not align tensors; so copy it, or use copy_to().
+  // Returns the place of the first element. It may be unaligned, because files do not align tensors. So copy the bytes,
+  // or use copy_to().
   const std::byte* data() const { return storage.data() + offset * size_of(dtype).count; }
   bool is_contiguous() const;                    // elements side by side, the last index varying fastest
   void copy_to(std::span<std::byte> out) const;  // contiguous; `out` must have bytes() bytes

@@ -31,8 +31,8 @@ Status match(const Weights& weights, std::span<const WantedWeight> wanted, Extra
 Status match(const Weights& weights, std::span<const WantedWeight> wanted,
              const std::function<bool(std::string_view)>& may_be_extra);
 
-// Checks that all wanted tensors have a floating-point type of 16, 32 or 64 bits. BadFile names the first that has not.
-// Missing tensors are ignored.
+// Checks that all wanted tensors have a floating-point type of 16, 32 or 64 bits. BadFile names the first that has
+// another type. Missing tensors are ignored.
 Status match_floats(const Weights& weights, std::span<const WantedWeight> wanted);
 
 // Says what an unknown file has: "its names begin with state_dict.model. (860), state_dict.cond_stage_model. (197)", at

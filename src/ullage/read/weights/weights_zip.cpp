@@ -21,7 +21,7 @@ Error bad_archive(const std::string& name, std::uint64_t at, const std::string& 
   return {Error::Kind::BadFile, message, fmt::format("{}:{}", name, at)};
 }
 
-// The entry "<folder>/data.pkl".
+// Finds the entry "<folder>/data.pkl"; BadFile if there is none, or a second one.
 Result<Entry> find_object(const ZipArchive& zip, const std::string& name) {
   const Entry* found = nullptr;
   for (const Entry& entry : zip.entries()) {
