@@ -21,7 +21,7 @@ struct Evidence {
   std::optional<Bytes> ceiling;      // the smaller of capacity and what the process is allowed
   std::optional<Bytes> outside;      // on the device: neither in this process's pool nor free
   std::optional<Bytes> own_outside;  // this process's, outside its pool; known only if facts.process is
-  // Of other processes, at least. Known if the message names them, or if facts.process, free and capacity are known.
+  // Of other processes. Known if the message names them, or if facts.process, free and capacity are known.
   std::optional<Bytes> others;
   std::vector<trace::ProcessUse> other_processes;  // named in the message, without this process
   // Of a message: what is allocated in private pools (CUDA graphs). Of MPS: what Metal holds beside PyTorch's pool.

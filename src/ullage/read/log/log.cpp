@@ -21,6 +21,8 @@ namespace {
 
 using trace::OutOfMemory;
 
+// A trigger word (log_triggers.h) shows where to look closely. There a message is found by its lead, the words that
+// identify it (message.h).
 constexpr std::size_t kBackward = 300;  // bytes: a message's lead may stand this far before a trigger word
 constexpr std::size_t kForward = 100;   // bytes: or this far after a trigger word
 constexpr std::size_t kAhead = 300;     // bytes searched after a trigger in one go, so that many in a row stay cheap

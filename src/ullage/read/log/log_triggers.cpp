@@ -64,9 +64,9 @@ constexpr std::size_t bucket(const char* at) {
   return bits(0) << 10 | bits(1) << 5 | bits(2);
 }
 
-// A window of kShortest letters slides over the text. The bucket of its last three letters says how far it may move on
-// before a word can begin at its start (`jump`). If that is 0, `first` and `next` chain the words to compare there,
-// those with these letters at the same place. -1 ends a chain.
+// The table of Wu and Manber's search. A window of kShortest letters slides over the text. The bucket of its last three
+// letters says how far it may move on before a word can begin at its start (`jump`). If that is 0, `first` and `next`
+// chain the words that have such letters at this place; these are compared with the text. -1 ends a chain.
 struct TriggerTable {
   std::array<std::uint8_t, kBuckets> jump{};
   std::array<std::int16_t, kBuckets> first{};

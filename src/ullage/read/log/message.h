@@ -18,7 +18,7 @@ struct FoundMessage {
   trace::OutOfMemory error;         // without line, traceback, code, before and after
   std::size_t lead = 0;             // offset of the lead in the text
   std::size_t end = 0;              // offset after its last letter
-  std::vector<std::string> unread;  // sizes that no clause reads, in squeezed text: "12.00gib"
+  std::vector<std::string> unread;  // sizes that no clause reads, in squeezed text (message_text.h): "12.00gib"
 };
 
 // Returns the first message whose lead begins in [from, to). If that lead is from the middle of a message, the

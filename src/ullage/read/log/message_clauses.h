@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The clauses of message_forms.h, which may follow a message's lead: a table for each family of messages. Only
+// The clauses of message_forms.h, which may follow a message's lead: a table for each family of messages. A row has the
+// pattern (message_pattern.h explains $, #, ~ and the other gaps), the figures that its sizes set, and marks. Only
 // message_forms.cpp and message_general.h, which have the leads, include this file.
 
 #include "ullage/read/log/message_forms.h"

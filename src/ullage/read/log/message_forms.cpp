@@ -14,6 +14,8 @@ namespace {
 using enum trace::Teller;
 using trace::Limit;
 
+// A row is a Lead: pattern, who prints it, form, versions of PyTorch, clauses, conditions on its place, whose limit.
+// message_pattern.h explains $, #, % and the other gaps of a pattern.
 constexpr Lead kNamedLeads[] = {
     // PyTorch's pools. Some messages lack their beginning: pasted by hand, or cut off where the log begins.
     {"CUDA out of memory", Cuda, "cuda", "", kPool},
@@ -339,6 +341,7 @@ constexpr Lead kNamedLeads[] = {
     {"out of memory", Other, "other", "", {}, kWithError | kNoName},
 };
 
+// A row has the lead's form, the marks that a message must have, the exact form and the versions of PyTorch.
 constexpr Version kVersions[] = {
     {"cuda", kBeyondOneEb, "cuda-1eb", "1.6 or later"},
     {"cuda", kCached, "cuda-1.0", "1.0 to 1.3"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Matches patterns with gaps, as the tables of message_forms.h write them: "GPU # has a total capacity of $". Blanks
-// and case do not count. The gaps are
+// Matches patterns with gaps, as the tables of message_forms.h write them: "GPU # has a total capacity of $". The text
+// is squeezed: lower case, without blanks (message_text.h). So blanks and case do not count. The gaps are
 //   $  a size: "2.00 GiB", "0 bytes", "1EB", "4,096 bytes"    ~  a size that is not kept
 //   &  a number in the unit of the size after it              #  the number of a device
 //   ^  the number of a process                                %  a number that is not kept

@@ -31,7 +31,7 @@ enum Action {
   kSnapshot
 };
 
-// How many kinds of unknown events are counted by name. Once so many were met, every further unknown event counts as
+// How many kinds of unknown events are counted by name. Once that many were met, every further unknown event counts as
 // "other", even if its kind was met before.
 constexpr std::size_t kKindsLeftOut = 16;
 

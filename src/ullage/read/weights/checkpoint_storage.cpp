@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Implements storage_id() of checkpoint_pickle.h: what the persistent id of a storage says about it.
 #include "ullage/read/file/printable.h"
 #include "ullage/read/weights/checkpoint_pickle.h"
 
