@@ -36,7 +36,7 @@ struct Profile {
     bool addresses = true;       // false: frees are matched by size, newest first; levels are right, owners may not be
     bool totals = true;          // false: levels lack what was live before the profiler started
   };
-  std::vector<Device> devices;  // those with memory events, the one with the most bytes first
+  std::vector<Device> devices;  // those with memory events, the one with the highest peak of live bytes first
   Stacks stacks;
   std::string torch;
   std::vector<std::string> inconsistencies;

@@ -3,8 +3,9 @@
 
 // The recorder's memory: events as they come, packed into a few bytes each, in the same chunks that the file holds. A
 // long run keeps its first and its newest chunks; what falls out in between becomes a gap. Not thread-safe. A recorder
-// can start when many storages are live already. So a call about an unknown storage or op, or one that has ended, is
-// ignored. While no take is open, the log only keeps which storages are live, their roles, and what is charged.
+// can start when many storages are live already. So a call about an unknown storage or op is ignored, as is one
+// about a storage that was freed or an op that has ended. While no take is open, the log only keeps which storages are
+// live, their roles, and what is charged.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

@@ -41,7 +41,7 @@ json from_changes(const std::vector<ResultChange>& changes) {
   return list;
 }
 
-// A text for each of `values`.
+// Whether `list` has one text for each of `values`.
 bool all_texts(const json& list, const json& values) {
   return list.is_array() && list.size() == values.size() &&
          std::all_of(list.begin(), list.end(), [](const json& one) { return one.is_string(); });

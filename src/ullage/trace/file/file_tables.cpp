@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the tables of a trace file (texts and shapes), and looks ids up (IdRanges). take_reader.h declares both.
 #include "ullage/trace/file/take_reader.h"
 
 #include <algorithm>

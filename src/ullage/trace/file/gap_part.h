@@ -2,8 +2,8 @@
 #pragma once
 
 // The part of a file that stands for dropped events. The recorder drops events from the middle of a long take, to keep
-// its own memory bounded (event_log.h). It has what later events need: which storages were born and died, which ops
-// ended.
+// its own memory bounded (event_log.h). The part has what later events need: which storages were born and died, and
+// which ops ended.
 
 #include "ullage/trace/file/packed.h"
 #include "ullage/trace/file/packed_events.h"

@@ -29,7 +29,8 @@ class IdTable final {
     }
     return slot.value;
   }
-  // Entries after it that are not in their own slot move forward, so that no search stops at the hole.
+  // Removes the key, if it is there. Entries in later slots that are not in their home slot move back into the hole, so
+  // that no search ends there.
   void erase(std::uint64_t key) {
     std::size_t hole = place(key);
     if (slots_[hole].key != key) return;

@@ -17,8 +17,8 @@
 
 namespace ullage::trace {
 
-// Text 0 is the empty one. Texts longer than kMostText bytes are cut. A reader copies the texts into each op, and
-// refuses a file that would need far more memory than its size.
+// Text 0 is the empty one. Texts longer than kMostText bytes are cut, because a reader copies the texts into
+// each op, and refuses a file that would need far more memory than its size (Allowance in take_reader.h).
 class Texts final {
  public:
   static constexpr std::size_t kMostText = 240;

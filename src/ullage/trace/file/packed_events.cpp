@@ -5,8 +5,8 @@ namespace ullage::trace {
 namespace {
 
 constexpr std::uint64_t kMostMicros = 1ull << 62;
-constexpr std::size_t kLeastUse = 2;   // bytes
-constexpr std::size_t kLeastKnob = 2;  // bytes
+constexpr std::size_t kLeastUse = 2;   // bytes that a packed use takes at least
+constexpr std::size_t kLeastKnob = 2;  // bytes that a packed knob takes at least
 
 }  // namespace
 

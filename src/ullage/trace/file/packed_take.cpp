@@ -7,8 +7,8 @@
 namespace ullage::trace {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{64} << 10;
-constexpr std::size_t kMostTag = 1 + kMostPacked;  // the tag and a time
+constexpr std::size_t kChunk = std::size_t{64} << 10;  // bytes of a chunk, unless one record needs more
+constexpr std::size_t kMostTag = 1 + kMostPacked;      // bytes of the tag and a time
 
 std::size_t most_of(std::span<const UseView> uses) {
   std::size_t most = kMostPacked;

@@ -21,7 +21,7 @@ namespace ullage::trace {
 // Packs events. Names are passed as numbers of Texts. Ids are not checked.
 class PackedTake final {
  public:
-  // `now` and `shapes` are shared by all takes of a recording and outlive them.
+  // `now` and `shapes` are shared by all takes of a recording and must outlive them.
   PackedTake(Position& now, Shapes& shapes, EventLog::Limits limits) : now_(now), shapes_(shapes), limits_(limits) {}
 
   struct OpTexts {

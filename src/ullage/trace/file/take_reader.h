@@ -28,8 +28,8 @@ struct Problem {
 inline constexpr const char* kTooMuch =
     "needs more memory than a trace file of this size can need: it was not written by ullage";
 
-// The memory that reading a file may still take. All together it is 1 MiB plus kTimes the file's size. Without a limit
-// a small malicious file could use one long name, or one shape with many sizes, in every event.
+// The memory that reading a file may still take. At the beginning it is 1 MiB plus kTimes the file's size. Without a
+// limit a small malicious file could use one long name, or one shape with many sizes, in every event.
 class Allowance final {
  public:
   explicit Allowance(std::size_t file) : left_(kLeast + kTimes * static_cast<std::uint64_t>(file)) {}

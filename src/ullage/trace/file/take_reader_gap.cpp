@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The part of TakeReader that reads gaps: what the recorder dropped from the middle of a long take (gap_part.h).
 #include "ullage/trace/file/take_reader.h"
 
 #include <string>

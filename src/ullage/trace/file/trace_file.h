@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The file `*.ullage`. It has a version and a checksum for each part; it is read as a whole or refused.
+// The file `*.ullage`. It has a version, and a checksum for each part. It is read as a whole or refused.
 // docs/trace_file.md describes its bytes.
 
 #include "ullage/base/result.h"
@@ -19,12 +19,12 @@ namespace ullage::trace {
 inline constexpr std::string_view kTraceFileMagic = "ULLAGE TRACE ";
 
 // Reads a file. BadFile says which part is cut off or damaged, or which version it has; `name` is used in messages. No
-// file can make this take more memory than a multiple of the file's size (Allowance in take_reader.h).
+// file can make this take more memory than 1 MiB plus a fixed multiple of the file's size (Allowance in take_reader.h).
 Result<TraceFile> read_trace_file(std::span<const std::byte> content, const std::string& name);
 
-// Writes the takes as the recorder would. read_trace_file() gives the same takes again, except for made-up addresses
-// and for names cut after 240 bytes. ContractError unless storages are in the order of their births, those from before
-// first, and ops in the order of their begins. The caller checks if `out` failed.
+// Writes the takes as the recorder would. read_trace_file() gives the same takes again, except for made-up addresses,
+// stacks, and names cut after 240 bytes. ContractError unless storages are in the order of their births, those from
+// before first, and ops in the order of their begins. The caller checks if `out` failed.
 void write_trace_file(const TraceFile& file, std::ostream& out);
 
 }  // namespace ullage::trace

@@ -2,7 +2,7 @@
 #pragma once
 
 // Finds which events lie inside each annotation of a trace ("ProfilerStep#7", "Optimizer.step"), by comparing the times
-// of both. If a trace has annotations, steps and phases are found so.
+// of events and annotations. The functions of steps.h find steps and phases with it, if a trace has annotations.
 
 #include "ullage/trace/recording/trace.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds memory that a program leaves behind in step after step (growth() in steps.h). The storages of each stack are
+// looked at separately. Edit this if growth is reported where there is none, or is overlooked.
 #include "ullage/trace/meaning/steps.h"
 
 #include "ullage/base/check.h"
@@ -70,7 +72,7 @@ struct Window {
   std::uint64_t first = 0, end = 0;  // its steps are [first, end)
 };
 
-// One of the steps may be unsure.
+// One step of kLeastSteps may be unsure (Change::sure).
 bool is_growth(const Window& window) {
   return window.grew.size() >= kLeastSteps && window.sure + 1 >= kLeastSteps &&
          window.grew.size() * 2 >= window.end - window.first;

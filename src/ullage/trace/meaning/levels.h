@@ -14,7 +14,7 @@ namespace ullage::trace {
 
 // Index: EventId. One pass over the events.
 struct Levels {
-  std::vector<Bytes> live;      // counted until free_completed, as memory_viz does
+  std::vector<Bytes> live;      // counted until free_completed, as PyTorch's memory_viz does
   std::vector<Bytes> reserved;  // equal to live if the trace has no segments
 };
 Levels levels(const Trace& trace);
@@ -34,7 +34,8 @@ std::optional<Moment> find(const Trace& trace, const Levels& levels, At at);
 // The name that owners_at() and all other reports use for a storage.
 std::string_view owner_name(const Storage& storage, const std::vector<StackMeaning>& meanings);
 
-// The storages live at the moment, by (category, name), largest first; their bytes add up to moment.live exactly.
+// The storages that are live at the moment, one Owner for each (category, name), largest first. Their bytes add up to
+// moment.live exactly.
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings);
 // The same, for callers that have the categories() of the trace already.
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings,

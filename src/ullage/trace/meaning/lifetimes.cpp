@@ -188,9 +188,10 @@ class Lifetimes final {
     return found;
   }
 
-  // Autocast copies each fp32 weight once and keeps the copy to its end, or until the backward pass if the graph holds
-  // it. So at most one copy of a parameter is live, of half its size. Other arguments are cast at the same place, but
-  // not kept. If no gradient was made, only such a copy shows that a block from before the recording is a parameter.
+  // Autocast copies each fp32 weight once and keeps the copy until autocast ends, or until the backward pass if the
+  // graph holds it. So at most one copy of a parameter is live, of half its size. Other arguments are cast at the same
+  // place, but not kept. If no gradient was made, only such a copy shows that a block from before the recording is a
+  // parameter.
   void find_weight_copies() {
     if (std::ranges::none_of(meanings_,
                              [](const StackMeaning& one) { return one.autocast_cast || one.autocast_exit; })) {

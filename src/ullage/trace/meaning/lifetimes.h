@@ -20,17 +20,19 @@ namespace ullage::trace {
 //   optimizer        died in the same call of the optimizer               temporary
 //                    lives on, a parameter of its size is freed next      parameter (see hand_over)
 //                    lives on                                             optimizer state
-//   nothing          died in a backward pass (the graph held it)          activation
-//   no stack         from before, never freed, size of a gradient or of   parameter, one for each gradient
-//                    optimizer state
+//   nothing          died in a backward pass (the graph held it)          activation (also if it has no stack)
+//   no stack         from before, never freed, size of a gradient or of   parameter, one for each gradient or
+//                    optimizer state                                      state of that size
 //                    from before, freed by an optimizer that has just     optimizer state; of three for each
 //                    made state of its size                               gradient one is the parameter
 //                    from before, freed by an optimizer, size of a        gradient
 //                    gradient
 //   autocast's cast  half the size of a parameter, or of a block that     weight copy
 //                    may be one, one for each
-//   forward          freed where autocast ends                            weight copy
+//   activation,      freed where autocast ends                            weight copy
+//   temporary or nothing
 //   anything else    any                                                  as its stack says
+// A storage without a stack that is made in a backward pass counts as if its stack said so.
 // In the trace of a take (StackMeaning::certain) every storage is what its stack says.
 std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings);
 // The same, for callers that have the phases() of the trace already.

@@ -35,7 +35,7 @@ constexpr OwnerRule kRules[] = {
     {Native, "", "*at::cuda::cub::*", Unknown, Temporaries, ""},
     {Native, "", "*ThrustAllocator*", Unknown, Temporaries, ""},
 
-    // Runs that the compiler makes on the device itself.
+    // What the compiler runs on the device while it compiles, for example to compare kernels.
     {Python, "torch/_dynamo/convert_frame.py", "", Compiling, Temporaries, ""},
     {Python, "torch/_inductor/fx_passes/pad_mm.py", "", Compiling, Temporaries, ""},
     {Python, "torch/_inductor/select_algorithm.py", "", Compiling, Temporaries, ""},

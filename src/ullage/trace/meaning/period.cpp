@@ -11,6 +11,7 @@
 namespace ullage::trace {
 namespace {
 
+// A turn is one pass through the loop. A place is an index of the sequence of symbols.
 constexpr std::size_t kContext = 6;      // consecutive symbols that must be equal to call two places equal
 constexpr std::size_t kLeastTurns = 3;   // fewer are no loop
 constexpr std::size_t kCandidates = 24;  // periods that match() is computed for

@@ -16,15 +16,16 @@ namespace ullage::trace {
 // live bytes at each symbol, so both spans have the same length. O(n log n).
 //
 // First it finds the period, the usual number of symbols in a turn. Two places of the sequence count as equal if the
-// same six symbols follow. At least 70 % of the places that come again must mostly come again one period later. So a
-// loop inside the turns (the layers of a network) is not mistaken for them. Then it finds the border. Of the places
-// that come about once a period, it is the one with the lowest average level, because memory is lowest between turns.
-// The length of a turn may differ from the period by a quarter.
+// six symbols that begin there are the same: they have the same context. Of the contexts that come twice or more, at
+// least 70 % must mostly come again one period later. So a loop inside the turns (the layers of a network) is not
+// mistaken for them. Then it finds the border. Of the contexts that come about once a period, it is the one with the
+// lowest average level, because memory is lowest between turns. The length of a turn may differ from the period by a
+// quarter.
 std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std::span<const std::uint64_t> levels);
 
-// Do all turns begin at about the same level? Layers of a training pass do not, because each leaves saved tensors
-// behind. The levels at which turns begin may differ by a quarter of this: the highest of all `levels` minus the lowest
-// level at which a turn begins. `turns` is not empty.
+// Returns whether all turns begin at about the same level. Layers of a training pass do not, because each leaves saved
+// tensors behind. The levels at which turns begin may differ by a quarter of this: the highest of all `levels` minus
+// the lowest level at which a turn begins. `turns` is not empty.
 bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns);
 
 }  // namespace ullage::trace

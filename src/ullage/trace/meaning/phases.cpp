@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the phase of each event of a recording (phases() in steps.h), from its stack, from annotations and from the
+// events before it.
 #include "ullage/trace/meaning/steps.h"
 
 #include "ullage/base/check.h"

@@ -15,13 +15,14 @@
 
 namespace ullage::trace {
 
-// The phase of each event. Index: EventId. The event's own stack decides, else an annotation around it, else the event
-// before it, unless the stack would show that phase. If the trace has stacks of Python frames only, an allocation
-// without a stack is Backward: a thread of the autograd engine made it.
+// The phase of each event. Index: EventId. The event's own stack decides. If that shows no phase, an annotation around
+// the event decides. If there is none, the event has the phase of the event before it, unless it has a stack that would
+// show that phase. If the trace has stacks of Python frames only, an allocation without a stack is Backward, even
+// inside an annotation: a thread of the autograd engine made it.
 std::vector<Phase> phases(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
 struct Steps {
-  enum class From { Nothing, Annotations, Stacks, Period, Recorded };
+  enum class From { Nothing, Annotations, Stacks, Period, Recorded };  // Recorded: of a take, see take_steps.h
   From from = From::Nothing;
   // Step i is [begins[i], begins[i + 1]); the last one goes up to the end. The first step begins at event 0. It
   // includes the loading, or is the rest of a step that began before the recording.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// torch.cuda.memory_summary() as numbers. The printed table rounds each cell down to its unit.
+// The table that torch.cuda.memory_summary() prints, as numbers. torch rounds each cell down to the cell's unit.
 
 #include "ullage/base/bytes.h"
 
@@ -28,7 +28,7 @@ struct SummaryRow {
 struct MemorySummary {
   std::optional<unsigned> device;
   std::optional<std::uint64_t> ooms;
-  std::optional<std::uint64_t> retries;  // of cudaMalloc after the cache was given back
+  std::optional<std::uint64_t> retries;  // how often cudaMalloc was tried again after free segments were given back
   std::vector<SummaryRow> rows;
   std::string torch;       // the versions that print such a table, "2.0 or later"; empty: unknown
   std::uint64_t line = 0;  // number of the table's first line in the file, from 1 on

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An out-of-memory error as a program printed it. It has the library that reported it, its figures, its place in the
-// log, and the Python frames above it. Every figure is optional. A figure is none if the message lacks it, or if it
-// does not fit 64 bits ("17179869184.00 GiB", by which PyTorch means "no limit"). "GB" in a message is read as GiB.
+// An out-of-memory error as a program printed it: its figures, the library that reported it, the Python traceback that
+// ended in it, and the log lines around it. Every figure is optional. A figure is none if the message lacks it, or if
+// it does not fit 64 bits ("17179869184.00 GiB", by which PyTorch means "no limit"). "GB" in a message is read as GiB.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/recording/stacks.h"
@@ -42,12 +42,12 @@ enum class Teller {
   Other,
 };
 
-// Whose limit the wording names, if it names one. Then the free bytes do not explain the error.
+// Whose limit the message says was reached. If it names one, the free bytes of the device do not explain the error.
 enum class Limit : std::uint8_t {
-  None,
+  None,     // it names none
   Heap,     // of a virtual machine: Java, Node, WebAssembly
   Arena,    // of a library's own allocator
-  Program,  // of the program for itself
+  Program,  // that the program set for itself
   Buffer,   // of one buffer or binding
 };
 
@@ -82,7 +82,7 @@ struct OutOfMemory {
   // Bytes in all: what a model needs (Ollama), or the budget that would serve the request (Ullage).
   std::optional<Bytes> needed;
   std::vector<ProcessUse> processes;  // "Process 123 has 4.00 GiB memory in use"
-  Bytes precision;                    // half a unit of the last digit of the coarsest figure ("11.17 GiB": 5 MiB)
+  Bytes precision;                    // half a unit of the last digit of the coarsest figure ("11.17 GiB": 5.1 MiB)
 
   std::vector<Frame> traceback;     // the Python traceback that ended in this error, innermost frame first
   std::vector<std::string> code;    // index as in traceback: the source line that the traceback shows, or empty

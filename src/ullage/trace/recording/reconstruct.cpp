@@ -244,7 +244,8 @@ class Reconstruction final {
   Trace trace_;
   Inconsistencies wrong_;
   Admission admitted_;
-  // For every address that an event names: the storage there, or kNobody. Entries are never removed.
+  // For every address that was allocated or freed, or that has a live block at the end: the storage there, or kNobody
+  // if it was freed. Entries are never removed.
   std::unordered_map<std::uint64_t, std::uint64_t> holders_;
   std::uint64_t blocks_at_end_ = 0;
   std::int64_t reserved_net_ = 0;

@@ -2,8 +2,9 @@
 #pragma once
 
 // Makes a Trace of one device from what its allocator recorded. If the oldest events were lost, the state before the
-// first event is worked out from the rest. A block at the end that no event allocates existed before, and so did
-// whatever is freed without an allocation. The pool held before: the segments at the end minus what the events add.
+// first event is worked out from the rest. Storages that existed before are the blocks at the end that no event
+// allocates, and whatever is freed without an allocation. The bytes that the pool held before are those of the segments
+// at the end, minus what the events add.
 
 #include "ullage/trace/recording/recording.h"
 #include "ullage/trace/recording/trace.h"

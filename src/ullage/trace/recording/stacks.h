@@ -3,7 +3,7 @@
 
 // Call stacks, each kept once, because a recording repeats the same few thousand stacks hundreds of thousands of times.
 // Other code keeps a StackId. Frames and stacks are never removed, so ids stay valid as long as the Stacks object
-// lives. References and spans are valid only until the next add(). ContractError for an id that is not there.
+// lives. References and spans are valid only until the next add(). An id that is not there is a ContractError.
 
 #include <compare>
 #include <cstdint>

@@ -40,7 +40,8 @@ class OptimizerCalls final {
   // Returns whether this is its first use.
   bool parameter_used(StorageId parameter, bool followed);
 
-  // To be called first if the program was already running: the first call may show only some of its parameters.
+  // To be called before anything else if the program was already running. Then the optimizer's first call may show only
+  // some of its parameters.
   void began_in_midst() { in_midst_ = true; }
 
   bool none() const { return optimizers_.empty(); }
@@ -93,7 +94,7 @@ class OptimizerCalls final {
 
   std::uint64_t most_kept_;
   std::unordered_map<std::uint64_t, Parameter> parameters_;
-  std::vector<std::uint64_t> waiting_;  // parameters that were used before and after a call and not updated
+  std::vector<std::uint64_t> waiting_;  // parameters used before and after a run of updates began, not updated yet
   std::vector<Optimizer> optimizers_;
   std::vector<Call> calls_;
   std::uint64_t call_count_ = 0;

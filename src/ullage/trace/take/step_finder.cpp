@@ -9,9 +9,9 @@ namespace ullage::trace {
 namespace {
 
 constexpr std::uint64_t kFirstLook = 64;  // ops
-// How many turns of a loop without an optimizer are taken for steps. If leaves require grad, more turns are needed,
-// because the loop can be an evaluation before the training. If there are backward passes, still more are needed,
-// because the loop can be gradient accumulation before the first update.
+// A loop without an optimizer must have this many turns before its turns count as steps. If leaves require grad, more
+// turns are needed, because the loop can be an evaluation before the training. If there are backward passes, still more
+// are needed, because the loop can be gradient accumulation before the first update.
 constexpr std::uint64_t kTurnsOfInference = 3;
 constexpr std::uint64_t kTurnsWithParameters = 12;
 constexpr std::uint64_t kTurnsWithBackward = 128;

@@ -3,8 +3,9 @@
 
 // Finds where steps end in a program that knows nothing of Ullage, from its ops alone, as they come. The recorder uses
 // it to end a rehearsal in time, and the readers of a file use it too. A step ends with a call of the optimizer that is
-// called least often. A GAN has two, and its critic may be updated five times a step. Without an optimizer, a step is a
-// turn of the loop (period.h), after the newest first use of a parameter: a loop that makes or loads layers is no step.
+// called least often. A GAN has two, and its critic may be updated five times a step. If there is no optimizer, a step
+// is a turn of the loop (period.h). Turns are looked for only after the last op that used a parameter for the first
+// time, because a loop that makes or loads layers is no step.
 
 #include "ullage/base/ids.h"
 #include "ullage/trace/take/optimizer_calls.h"
@@ -22,8 +23,9 @@ class StepFinder final {
     Update,    // writes a parameter outside backward
   };
 
-  // How many borders, and ops of a program without optimizers, are kept. Steps of optimizers, and steps that the
-  // program reports, are counted beyond this. Readers of a file ask for more: all its ops are in memory anyway.
+  // How many borders are kept, and how many ops of a program without optimizers. Steps of optimizers, and steps that
+  // the program reports, are counted beyond this. Readers of a file set no such limit: all its ops are in memory
+  // anyway.
   static constexpr std::uint64_t kMostKept = 1u << 20;
   explicit StepFinder(std::uint64_t most_kept = kMostKept);
 
@@ -32,9 +34,10 @@ class StepFinder final {
   void op(std::uint64_t token, Kind kind, std::uint64_t level, StorageId parameter = {});
   // The newest op is a list op and writes this parameter too.
   void also_writes(StorageId parameter);
-  // The newest op uses a leaf that requires grad. `followed`: outside backward, and with autograd recording. An update
-  // counts only if its parameter was followed once; the averages of weights that some programs keep never are. No step
-  // is whole until each used parameter was updated, or kPatience calls went by without that (unused heads).
+  // The newest op uses a leaf that requires grad. `followed`: the op is outside backward and autograd records it. An
+  // update counts only if its parameter was followed at least once; the averages of weights that some programs keep
+  // never are. No step is whole until each used parameter was updated, or kPatience calls went by without that (unused
+  // heads).
   void parameter_used(StorageId parameter, bool followed = true);
   // To be called before the first op if the program was already running.
   void began_in_midst() { calls_.began_in_midst(); }

@@ -6,7 +6,8 @@
 // and where steps end. A file `*.ullage` holds any number of takes (trace_file.h); docs/trace_file.md describes its
 // bytes.
 //
-// A take is one run of a program from its beginning, with certain values of its knobs: `batch` 2, then 3, then 4.
+// A take is one run of a program from its beginning, with certain values of its knobs. To predict a program, several
+// takes are recorded: one at `batch` 2, one at 3, one at 4.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -33,7 +34,7 @@ struct TensorUse {
 // The bytes of an op's arguments that the recording does not know, because they are not the pool's.
 struct OutsideReads {
   bool mapped = false;  // some are weights mapped from a file, which only ops change
-  bool other = false;   // some are others: anybody may change them unseen
+  bool other = false;   // some are bytes of another kind: anybody may change them unseen
   friend bool operator==(const OutsideReads&, const OutsideReads&) = default;
 };
 
@@ -42,9 +43,9 @@ struct OpDetail {
   std::uint32_t thread = 0;  // threads are numbered in the order of their first event
   bool backward = false;     // autograd's engine ran it
   bool grad_mode = false;    // autograd was recording operations
-  bool failed = false;       // it threw
+  bool failed = false;       // it threw; false if its end was not recorded
   bool sliced = false;       // it is one slice of a list op that Ullage cut to fit the budget
-  OutsideReads outside;      // not known if it was still running at the end: all false
+  OutsideReads outside;      // all false if its end was not recorded
   std::string node;          // "ConvolutionBackward0": the graph node that ran it; empty outside backward
   std::string layer;         // "netG.main.6" if the program named its parameters, else empty
   std::string line;          // "train.py:57": the line of the program that called it; empty if unknown
@@ -99,7 +100,7 @@ struct Gap {
 
 // Figures of the process at the end of the take. Zero: unknown.
 struct ProcessFigures {
-  Bytes peak;                 // VmHWM of the process; on a card the most bytes seen
+  Bytes peak;                 // VmHWM of the process; for a card the most bytes of the process on it that were seen
   Bytes outside_peak;         // the most resident bytes outside the pool
   Bytes pool_live_peak;       // as the pool counts them
   Bytes pool_resident_peak;   // as the pool counts them

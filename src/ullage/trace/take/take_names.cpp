@@ -115,7 +115,7 @@ class Namer final {
     }
   }
 
-  // From its name, else from the first op with a layer that used it.
+  // Takes the part from the parameter's name, else from the first op with a layer that used the parameter.
   std::string_view part_of_parameter(StorageId id) const {
     const std::string_view named = part_of_model(index_.take.roles[index_.role[id.value]].name);
     return named.empty() ? std::string_view(of_storage_[id.value]) : named;

@@ -103,8 +103,9 @@ class OpPhases final {
     return last;
   }
 
-  // Counts the ops after a call that still belong to the optimizer, such as averages of the weights. They run without
-  // grad mode, use only storages that stay and what they made from those, and end with one that writes to what stays.
+  // Finds the ops after a call that still belong to the optimizer, such as averages of the weights, and sets their
+  // phase. They run without grad mode, use only storages that stay and what they made from those, and end with an op
+  // that writes to what stays. Returns how many they are.
   std::size_t fill_after(Ops ops) {
     std::vector<StorageId> made;
     std::size_t count = 0;
