@@ -12,7 +12,7 @@ namespace ullage::cuda {
 namespace {
 
 // Are these totals of the same device? NVML counts all memory that is soldered on; the driver's total is up to a
-// twentieth less on small cards. An instance of a divided card (MIG) has all of the card or half of it at most.
+// twentieth less on small cards. An instance of a divided card (MIG) has either all of the card or at most half of it.
 bool is_same_total(Bytes nvml, Bytes driver) {
   const auto [less, more] = std::minmax(nvml, driver);
   return more - less <= more / 10;

@@ -71,7 +71,7 @@ class Driver final : public store::Bridge {
   Status synchronize(Address at, Bytes size);
   // Tells the Work that pages were just mapped there.
   void fresh(Address at, Bytes size);
-  // Sets the Work to ask from now on, which must outlive the driver's use. Null: none.
+  // Sets the Work to ask from now on. It must live as long as this driver is used. Null: none is asked.
   void set_work(Work* work) { work_.store(work); }
 
   // As Bridge::copy_out() and copy_in(). BadArgument: the gate said Never.

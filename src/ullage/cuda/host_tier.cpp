@@ -12,8 +12,8 @@
 namespace ullage::cuda {
 namespace {
 
-// Memory is locked in pieces of this size. Locking costs a call and some time for each page. A piece is 25 ms of
-// copying.
+// Memory is locked in pieces of this size. Locking costs one call for each piece and some time for each page. At 12
+// GB/s a piece is copied in 6 ms.
 constexpr Bytes kLockedAtOnce = 64_MiB;
 
 void* pointer(Address at) { return reinterpret_cast<void*>(at.value); }
@@ -69,8 +69,8 @@ std::optional<store::SpillSlot> HostTier::take_here(Bytes size) {
   return store::SpillSlot{offset.count, size, next_serial_++, /*height=*/1};
 }
 
-// Locks memory up to the offset `end`. False: the host locks no more at present. The bytes that are locked already stay
-// in use.
+// Locks memory up to the offset `end`. False: the host locks no more at present. What is locked by then stays locked,
+// and counts for later slots.
 bool HostTier::lock_up_to(Bytes end) {
   while (counts_.locked < end) {
     const Bytes piece = std::min(kLockedAtOnce, memory_.size - counts_.locked);

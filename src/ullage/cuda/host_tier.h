@@ -24,7 +24,7 @@ class HostTier final : public store::Tier {
     Bytes in_use;
     Bytes in_use_peak;
     Bytes locked;
-    Bytes passed_down;  // slots taken in the tier below so far
+    Bytes passed_down;  // bytes of all slots taken in the tier below so far
   };
 
   // `most`: bytes of host memory, rounded down to a multiple of 4096; may be zero. `below`: the tier for what does not

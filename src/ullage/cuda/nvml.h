@@ -20,7 +20,7 @@ namespace ullage::cuda {
 class Nvml final {
  public:
   struct Process {
-    // As the asking process sees it; older drivers give the host's pid, whoever asks.
+    // In the pid namespace of the process that asks. Older drivers give the pid on the host, whoever asks.
     std::uint32_t pid;
     // Bytes of all allocators, contexts and kernels, without managed memory. Nothing: NVML does not know (WSL).
     std::optional<Bytes> used;

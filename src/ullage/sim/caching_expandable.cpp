@@ -58,7 +58,8 @@ BlockIndex CachingAllocator::take_expandable(Pool& pool, Bytes size, std::uint32
   return index;
 }
 
-// Returns the first piece of the lowest run of idle pieces, mapped or not, of at least `size`. Else reserves a range.
+// Returns the first piece of the lowest run of idle pieces, mapped or not, of at least `size`. If there is none,
+// reserves a new range and returns its only piece, which is unmapped.
 BlockIndex CachingAllocator::find_expandable(Pool& pool, Bytes size, std::uint32_t stream) {
   for (const auto& [at, unmapped] : pool.unmapped[stream]) {
     const BlockIndex start = idle(blocks_[unmapped].before) ? blocks_[unmapped].before : unmapped;

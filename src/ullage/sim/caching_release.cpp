@@ -19,9 +19,10 @@ void CachingAllocator::release(BlockIndex index) {
   drop_block(index);
 }
 
-// With max_split_size, free blocks of that size or more are never split, so one may be too large for every request.
+// If max_split_size is set, free blocks of that size or more are never split, so a much smaller request cannot use one.
 // Gives back the smallest of them that holds the request. If there is none, gives back the largest ones until they add
-// up to the request. Returns false if they are too few.
+// up to the request, or to max_split_size if that is more. Returns false if all of them are too few; they are given
+// back then too.
 bool CachingAllocator::release_oversize(Pool& pool, Bytes size, std::uint32_t stream) {
   if (!settings_.max_split) return false;
   const Bytes cap = *settings_.max_split;
@@ -29,7 +30,7 @@ bool CachingAllocator::release_oversize(Pool& pool, Bytes size, std::uint32_t st
   const FreeBlocks& free = pool.free[stream];
   const auto whole = [&](FreeBlocks::Cursor at) {
     const Block& block = blocks_[free.at(at).block];
-    return block.range == kNone && !block.split();  // only a seeded block of this size can be split
+    return block.range == kNone && !block.split();  // of blocks of this size, only a seeded one can be split
   };
   const FreeBlocks::Cursor fit = free.first_from(wanted);
   if (fit && whole(fit)) {

@@ -112,7 +112,8 @@ struct Parser {
     return value;
   }
 
-  // "4", or "[256:1,512:2,>:4]" with intervals in MiB. The first value holds below too, '>' above the last interval.
+  // "4", or "[256:1,512:2,>:4]" with intervals in MiB. The first value holds below its interval
+  // too; '>' holds above the last interval that was named.
   Status take_roundup(std::string_view text) {
     auto& table = settings.roundup_power2_divisions;
     if (text.empty() || text.front() != '[') {

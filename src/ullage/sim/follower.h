@@ -27,8 +27,8 @@ class Follower final {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  // Leads the model through all events. After a difference it goes on while the recording still determines the next
-  // action.
+  // Leads the model through all events. After a difference it goes on to the end, but skips frees of blocks that the
+  // model does not have.
   void follow(const std::vector<trace::RecordedEvent>& events);
 
   // The first difference; nothing if model and recording agree.
@@ -66,7 +66,7 @@ class Follower final {
   std::optional<CachingAllocator> model_;               // never empty; optional only so that serve() can replace it
   std::unordered_map<std::uint64_t, BlockId> live_;     // by recorded address
   std::unordered_map<std::uint64_t, BlockId> pending_;  // by recorded address; their free was requested
-  std::vector<FollowingDevice::Step> steps_;            // since the last request
+  std::vector<FollowingDevice::Step> steps_;            // since the last request or free
   std::uint64_t event_ = 0;
 };
 

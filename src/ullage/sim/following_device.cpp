@@ -48,7 +48,8 @@ void FollowingDevice::finish() {
   at_ = steps_.size();
 }
 
-// True if the next recorded step gives a segment back, because the device had refused then, or if the request failed.
+// True if the next recorded step gives a segment back, because then the real device had refused. Also true if no step
+// is left and the real request failed. False once there is a difference.
 bool FollowingDevice::refuses() const {
   if (difference_) return false;
   return next() ? gives_back(next()->action) : refuse_rest_;

@@ -67,7 +67,7 @@ class FollowingDevice final : public Device {
 
  private:
   static constexpr Bytes kMost{1ull << 40};   // larger steps are refused
-  static constexpr Address kEnd{1ull << 63};  // no more is granted once made-up addresses are above this
+  static constexpr Address kEnd{1ull << 63};  // allocate() refuses once made-up addresses are above this
 
   const Step* next() const { return at_ < steps_.size() ? &steps_[at_] : nullptr; }
   bool refuses() const;

@@ -71,7 +71,7 @@ void PendingFrees::grow(std::size_t queue) {
   place(queue);
 }
 
-// Empties a slot. The keys after it that are not in their own slot move forward by one.
+// Empties a slot. The keys right after it that are not in their own slot move back by one slot.
 void PendingFrees::erase(std::size_t at) {
   slots_[at] = {};
   for (; at + 1 < slots_.size() && slots_[at + 1].distance > 0; ++at) {

@@ -14,8 +14,8 @@ struct PoolPeaks {
   Bytes resident;  // pages taken from the system
 };
 
-// Makes the trace's allocations and frees in order, without a limit. Storages from before the trace are placed first. A
-// size that the pool has no addresses for (2^46 bytes) counts as it is in both peaks.
+// Makes the trace's allocations and frees in order, without a limit. Storages from before the trace are placed first.
+// If the pool has no addresses left for a storage (it has 2^46 bytes of them), its requested bytes count in both peaks.
 PoolPeaks run_pool(const trace::Trace& trace);
 
 }  // namespace ullage::sim

@@ -86,8 +86,8 @@ std::size_t holder(const std::vector<Layout::Segment>& segments, Address at) {
 
 // No recording says which of two segments from before the first event is older. Suppose the model takes another block
 // than the real allocator did, and the real block's segment comes later in `before` than the model's. Then the real
-// segment may be the older one. So this moves it before the model's and replays again, until the first difference is
-// elsewhere or comes earlier.
+// segment may be the older one. So this moves it before the model's and replays again. It stops if the model agrees,
+// if the first difference is of another kind or comes earlier than before, or after kMostEvents.
 std::unique_ptr<Follower> follow(const std::vector<trace::RecordedEvent>& events, const CachingSettings& settings,
                                  std::vector<Layout::Segment> before, Bytes device_total) {
   const auto run = [&] {

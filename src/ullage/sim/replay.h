@@ -19,7 +19,7 @@ struct Difference {
   EventId event;     // in the recording
   Bytes real;        // size of the segment that was taken or released there; zero: none
   Bytes model;       // the same for the model
-  std::string what;  // one line: "segment_alloc of 20.00 MiB, the model took its block from 0x7f... instead"
+  std::string what;  // one line: "alloc of 20.00 MiB, the model takes another block"
 };
 
 inline constexpr Bytes kLargeDevice{1ull << 40};
