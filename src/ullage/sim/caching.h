@@ -145,7 +145,7 @@ class CachingAllocator final {
 
   struct Pool {
     bool small = false;
-    std::uint64_t searches = 0;
+    std::uint64_t searches = 0;                           // for a free block; counted only if garbage is collected
     std::vector<FreeBlocks> free;                         // by index of stream
     std::vector<std::map<Address, BlockIndex>> unmapped;  // by index of stream; pieces of expandable segments
   };
@@ -217,7 +217,7 @@ class CachingAllocator final {
   std::vector<Range> ranges_;
   std::unordered_map<BlockIndex, std::vector<std::uint32_t>> uses_;  // other streams that use a block
   PendingFrees pending_;
-  std::uint64_t numbers_ = 0;
+  std::uint64_t numbers_ = 0;  // the newest number that number() gave out
   CachingStats stats_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the caching allocator gives segments back to the device.
+// Gives free segments of the caching allocator back to the device: to make room for a request, by garbage collection,
+// and in empty_cache().
 #include "ullage/base/check.h"
 #include "ullage/sim/caching.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes of blocks and segments.
+// Computes the size of the block for a request, and of the segment that is taken for a block, as torch does. Edit this
+// if torch rounds sizes in another way.
 #include "ullage/sim/caching_settings.h"
 
 #include <algorithm>

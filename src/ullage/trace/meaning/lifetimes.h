@@ -18,7 +18,7 @@ namespace ullage::trace {
 //   backward         died in a backward pass                              temporary
 //                    lives on                                             gradient
 //   optimizer        died in the same call of the optimizer               temporary
-//                    lives on, a parameter of its size is freed next      parameter (see hand_over)
+//                    lives on, a parameter of its size is freed next      parameter (hand_over() in lifetimes.cpp)
 //                    lives on                                             optimizer state
 //   nothing          died in a backward pass (the graph held it)          activation (also if it has no stack)
 //   no stack         from before, never freed, size of a gradient or of   parameter, one for each gradient or
