@@ -103,7 +103,8 @@ std::vector<at::Tensor> gradients_of(Optimizer& optimizer) {
   return gradients;
 }
 
-// As Python's clip_grad_norm_, bit for bit; LibTorch's takes the norms by another kernel. Returns the norm before.
+// As Python's clip_grad_norm_, bit for bit; LibTorch's takes the norms by another kernel. Returns the norm before it
+// clips.
 double clip(const std::vector<at::Tensor>& gradients, double limit) {
   const c10::AutoGradMode no_grad(false);
   std::vector<at::Tensor> norms;
@@ -192,8 +193,8 @@ Result<at::Tensor> Accumulation::weigh(const at::Tensor& loss, double part, cons
   return loss * (part / mean_.at(of));
 }
 
-// Finds a batch norm that a module's forward() calls by itself, in the graph of the first loss. If layers across the
-// batch were found and allowed, this is skipped, because the graph does not show which nodes are theirs.
+// Finds a batch norm that a module's forward() calls as a function, in the graph of the first loss. If layers across
+// the batch were found and allowed, this is skipped, because the graph does not show which nodes are theirs.
 Status Accumulation::look_at_graph(const at::Tensor& loss) {
   if (std::exchange(looked_at_graph_, true) || !differences_.empty() || names(options_.allow, kFunction))
     return success();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A batch in micro-batches, with the gradient of the whole batch: the activations of one micro-batch are held at a
+// Runs a batch in micro-batches, with the gradient of the whole batch. Only one micro-batch's activations are held at a
 // time.
 //
 //   ULLAGE_TRY_VALUE(Accumulation window, Accumulation::create(*net, {.clip_norm = 1.0, .scaler = &scaler}));
@@ -19,9 +19,10 @@
 //
 // Differences from a step with the whole batch:
 // - Sums are made in another order, so gradients differ by rounding.
-// - Layers that look across the batch: BatchNorm takes mean and variance of a micro-batch. They are found, by their
-//   modules and in the graph of the first loss of a window, and refused unless they are allowed by name. If a layer of
-//   the module is allowed, the graph is not searched, because it does not show which nodes are that layer's.
+// - Layers that look across the batch: BatchNorm takes mean and variance of a micro-batch. Such layers are found by
+//   their modules, and in the graph of the first loss of a window. They are refused unless they are allowed by name or
+//   kind. If a layer of the module is allowed, the graph is not searched, because it does not show which nodes are that
+//   layer's.
 // - Losses over pairs of samples (contrastive losses, triplets mined in the batch, a variance over the batch) see only
 //   the pairs inside a micro-batch. No code can see that: do not use them with this.
 // - Dropout draws other numbers.
@@ -62,8 +63,9 @@ struct AcrossTheBatch {
   std::string what;   // what differs with micro-batches
 };
 
-// BatchNorm that uses the batch's statistics now (in training, or always without running averages), and InstanceNorm
-// that averages statistics over the batch. Not found: what a module's forward() calls as a function.
+// Finds BatchNorm that uses the batch's statistics now: in training, or always if it has no running averages. Finds
+// InstanceNorm that updates running averages now, because it averages over the batch for them. Does not find what a
+// module's forward() calls as a function.
 std::vector<AcrossTheBatch> layers_across_the_batch(const torch::nn::Module& module);
 
 class Accumulation final {
@@ -74,30 +76,31 @@ class Accumulation final {
     // Each optimizer's gradients are clipped to this norm at the window's end.
     std::optional<double> clip_norm = std::nullopt;
     GradScaler* scaler = nullptr;  // must outlive the accumulation
-    // Called before the last backward pass of a window, with its loss. That pass, and no other, is to average the
-    // gradients among processes. A c10d::Reducer averages in the backward pass after prepare_for_backward({}), so call
-    // that here. The other passes then behave as inside no_sync() of Python's DistributedDataParallel.
+    // Called before the last backward pass of a window, with its weighed loss. That pass, and no other, is to average
+    // the gradients among processes. A c10d::Reducer averages in the backward pass after prepare_for_backward({}), so
+    // call that here. The other passes then behave as inside no_sync() of Python's DistributedDataParallel.
     std::function<void(const at::Tensor& loss)> before_last = nullptr;
   };
   // The end of a window.
   struct End {
     bool stepped = true;             // false: the scaler found an inf or nan, and an optimizer was skipped
-    std::vector<double> grad_norms;  // with clip_norm: of each optimizer's gradients, before they were clipped
+    std::vector<double> grad_norms;  // with clip_norm: the norm of each optimizer that has gradients, before clipping
     Status scaler = success();       // what GradScaler::update() said
   };
   // How many things the losses of the whole batch average over, by name: {{"samples", 16}, {"tokens", 1311}}.
   using Counts = std::map<std::string, double>;
 
   // BadArgument if `module` has layers across the batch that are not allowed; it names each layer and what would
-  // differ. Also if `allow` names a layer that does not exist, or if clip_norm is not above 0. `module` is not kept.
+  // differ. Also if a word of `allow` other than "batch_norm" fits no such layer, or if clip_norm is not above 0.
+  // `module` is not kept.
   static Result<Accumulation> create(const torch::nn::Module& module, Options options);
   static Result<Accumulation> create(const torch::nn::Module& module) { return create(module, Options{}); }
 
   // The allowed layers, and what differs in each: what to tell the person who reads the results.
   const std::vector<AcrossTheBatch>& differences() const { return differences_; }
 
-  // Begins a window. Gradients are added to what is there, so call zero_grad() before. BadArgument: a count is not
-  // above 0. ContractError: a window is open.
+  // Begins a window. Gradients are added to what is there, so call zero_grad() before. BadArgument: there is no count,
+  // or one is not above 0. ContractError: a window is open.
   Status begin(double samples) { return begin(Counts{{"samples", samples}}); }
   Status begin(Counts whole) { return begin(whole, whole); }
   // For gradients that are averaged among processes whose batches differ in their counts. `mean` is the mean of the

@@ -20,8 +20,9 @@
 
 namespace ullage::train {
 
-// Success, or BadArgument that names the types that `device` can cast to. `dtype`: none asks for the device's default.
-// Where this returns BadArgument, Python warns and goes on without autocast.
+// BadArgument if `device` has no autocast, is not in this machine, or cannot cast to `dtype`; the message says what to
+// give instead. `dtype`: none asks for the device's default. For a missing card, or a type that the CPU cannot cast to,
+// Python only warns and goes on without autocast.
 Status can_autocast(c10::DeviceType device, std::optional<c10::ScalarType> dtype = std::nullopt);
 
 // Switches autocast of one device type on (or off) for this thread. Its destructor restores the state from before, also

@@ -5,7 +5,8 @@
 // MBConv with squeeze-and-excitation. Children have the names that they have in torchvision, so its state_dicts fit.
 //
 // Few parameters are not few bytes. A separable convolution keeps one more activation for backward than the convolution
-// that it replaces, and the blocks widen their input sixfold inside. Measure, or run `ullage predict`.
+// that it replaces. The residual blocks widen their input inside, sixfold in most places. Measure, or run `ullage
+// predict`.
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
@@ -20,8 +21,8 @@
 
 namespace ullage::train {
 
-// Layers one after the other, called "0", "1", ... A torch::nn::Sequential that can be inside another: Sequential's
-// forward() is a template, so a Sequential cannot hold one.
+// Runs layers one after the other; their names are "0", "1", ... Use it in place of torch::nn::Sequential inside
+// another: Sequential's forward() is a template, so a Sequential cannot hold one.
 class LayersImpl final : public torch::nn::Module {
  public:
   template <class Holder>
@@ -36,18 +37,18 @@ class LayersImpl final : public torch::nn::Module {
 TORCH_MODULE(Layers);
 
 // Options of a separable convolution, which stands for a plain one and has two parts. "depthwise" has one kernel for
-// each channel and works on the larger of the two pictures. "pointwise" is a convolution of one pixel over all
-// channels, works on the smaller picture and has the bias.
+// each channel and works on the larger picture of the two, input and output. "pointwise" is a convolution of one pixel
+// over all channels, works on the smaller picture and has the bias.
 struct SeparableOptions {
-  std::int64_t from = 0;
-  std::int64_t to = 0;
+  std::int64_t from = 0;  // channels of the input
+  std::int64_t to = 0;    // channels of the output
   std::int64_t kernel = 3;
   std::int64_t stride = 1;
   std::int64_t padding = 1;
   bool bias = false;
 };
 
-// Depthwise with the stride, then pointwise on the smaller result.
+// Runs depthwise with the stride, then pointwise on the smaller result.
 class SeparableConv2dImpl final : public torch::nn::Module {
  public:
   explicit SeparableConv2dImpl(const SeparableOptions& options);
@@ -58,7 +59,7 @@ class SeparableConv2dImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(SeparableConv2d);
 
-// Its transpose: pointwise on the smaller input, then depthwise with the stride.
+// The transpose of SeparableConv2d: runs pointwise on the smaller input, then depthwise with the stride.
 class SeparableConvTranspose2dImpl final : public torch::nn::Module {
  public:
   explicit SeparableConvTranspose2dImpl(const SeparableOptions& options);
@@ -72,7 +73,8 @@ TORCH_MODULE(SeparableConvTranspose2d);
 
 enum class Activation { None, ReLU6, SiLU };
 
-// A convolution that keeps the side (or divides it by the stride), BatchNorm, and an activation: "0", "1".
+// A convolution that keeps the side (or divides it by the stride) if `kernel` is odd: "0". Then BatchNorm: "1". Then
+// the activation: "2", if there is one.
 struct ConvNormOptions {
   std::int64_t from = 0;
   std::int64_t to = 0;
@@ -127,7 +129,7 @@ struct MBConvOptions {
 };
 
 // EfficientNet (https://arxiv.org/abs/1905.11946): an inverted residual with SiLU, and squeeze-and-excitation after the
-// depthwise convolution, to a quarter of `from`.
+// depthwise convolution, to a quarter of `from` channels, at least 1.
 class MBConvImpl final : public torch::nn::Module {
  public:
   explicit MBConvImpl(const MBConvOptions& options);

@@ -22,7 +22,7 @@
 namespace ullage::train::detail {
 namespace {
 
-// The states of default generators, and putting them back for a while.
+// Keeps the states of default generators. While an InPlace lives, the generators have these states.
 class KeptGenerators final {
  public:
   explicit KeptGenerators(const std::vector<at::Device>& devices) {
@@ -62,7 +62,7 @@ class KeptGenerators final {
   std::vector<std::pair<at::Device, at::Tensor>> kept_;
 };
 
-// Guards of several devices, ended in reverse.
+// Holds the guards of several devices, and destroys them in reverse order.
 class AutocastGuards final {
  public:
   AutocastGuards() = default;
@@ -182,7 +182,7 @@ class CheckpointedForward::Frame final : public HookMaker, public std::enable_sh
   std::vector<KeptAutocast> autocast_;
   std::optional<SavingTo> saving_;
   bool forward_completed_ = false;
-  bool other_count_is_right_ = false;
+  bool other_count_is_right_ = false;  // the second run saved more because the first is not over: see recomputed()
 
   // Backward passes of several threads take turns. Recursive, because a thread that recomputes may unpack again.
   std::recursive_mutex mutex_;

@@ -23,7 +23,7 @@ namespace ullage::train {
 struct CheckpointOptions {
   bool preserve_rng_state = true;  // the second run draws what the first drew
   bool early_stop = true;          // the second run ends as soon as it has made what backward needs
-  bool determinism_check = true;   // shapes, types and devices of both runs are compared
+  bool determinism_check = true;   // shapes, types and devices of what both runs save are compared
 };
 
 namespace detail {
@@ -67,17 +67,18 @@ class CheckpointedForward final {
 }  // namespace detail
 
 // Returns function(inputs...). The function is kept until the graph is freed, and called again in backward, possibly on
-// another thread. Whatever it refers to must live as long. It must compute the same again:
+// another thread. Whatever it refers to must live as long. Both runs must compute the same:
 // - Inputs that are tensors (as arguments of their own, not inside a vector) are saved as autograd saves them: changing
 //   one in place before backward gives torch's own error. Others are copied once.
-// - With preserve_rng_state, the default generators of the CPU and of the inputs' devices are put back for the second
-//   run. After it they have the state from before it. Autocast's state of the CPU, CUDA and the inputs' devices is that
-//   of the first run.
+// - With preserve_rng_state, the default generators of the CPU and of the inputs' devices begin the second run with the
+//   state with which they began the first. After it they get back the state from before it.
+// - Autocast's state of the CPU, CUDA and the inputs' devices is always that of the first run.
 // - Side effects happen twice: BatchNorm updates its running averages again, as under Python's checkpoint.
-// Checkpoints nest. As in Python, other saved-tensor hooks are replaced inside the function, and outside it they see
-// only the inputs. Several backward passes over one graph each recompute. With gradients off the function is just
-// called. If the second run saves other tensors than the first, backward throws c10::Error. Exceptions of the function
-// pass through.
+// Checkpoints nest. As in Python, saved-tensor hooks from outside the function see only its inputs, and not what it
+// saves. Several backward passes over one graph each recompute. With gradients off the function is just called.
+// Exceptions of the function pass through.
+// Backward throws c10::Error if the second run saves fewer tensors than the first or, without early_stop, more. With
+// determinism_check it also throws if a tensor that it saves has another shape, type or device.
 template <class Function, class... Inputs>
 requires std::invocable < std::decay_t<Function>
 &, const std::decay_t<Inputs>&... >

@@ -29,7 +29,8 @@ Layers head(double dropout, std::int64_t from, std::int64_t classes) {
   return layers;
 }
 
-// Initializes convolutions by Kaiming He's rule, as torchvision does. It visits the modules in torchvision's order.
+// Initializes convolutions by Kaiming He's rule, weights of linear layers by `start_linear`, and biases with 0, as
+// torchvision does. Visits the modules in torchvision's order, so that a seed gives the same weights.
 template <class StartLinear>
 void start(nn::Module& network, const StartLinear& start_linear) {
   network.apply([&](nn::Module& module) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// MobileNetV2 and EfficientNet-B0 from the blocks, with torchvision's keys, outputs and first weights:
-// load_state_dict() (state_dict.h) takes the files that torchvision publishes.
+// MobileNetV2 and EfficientNet-B0 from the blocks, with torchvision's keys and outputs. A seed gives the initial
+// weights that it gives in torchvision. load_state_dict() (state_dict.h) takes the files that torchvision publishes.
 
 #include "ullage/train/blocks.h"
 
@@ -12,7 +12,8 @@
 
 namespace ullage::train {
 
-// Layers that make features of pictures (batch, 3, height, width), and a linear layer on their mean: (batch, classes).
+// Classifies pictures: (batch, 3, height, width) becomes (batch, classes). `features` are the layers that see the
+// picture. `classifier` gets the mean of their result over the picture.
 class ClassifierImpl final : public torch::nn::Module {
  public:
   ClassifierImpl(Layers features, Layers classifier);
@@ -25,7 +26,7 @@ TORCH_MODULE(Classifier);
 
 struct MobileNetV2Options {
   std::int64_t classes = 1000;
-  double width = 1;  // factor of every layer's channels; they are then rounded to a multiple of 8
+  double width = 1;  // factor of every layer's channels (of the last at least 1); then rounded to a multiple of 8
   double dropout = 0.2;
 };
 Classifier mobilenet_v2(const MobileNetV2Options& options = {});

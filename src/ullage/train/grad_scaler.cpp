@@ -89,7 +89,8 @@ void GradScaler::make_scale(const c10::Device& device) {
   growth_tracker_ = scalar(static_cast<double>(init_growth_tracker_), at::kInt, device);
 }
 
-// The types of a graph's nodes are those of the ops of the forward pass.
+// Sets advice_ if ops of the forward pass gave bfloat16 and none gave float16. Looks at the first outputs only. What a
+// node of the graph takes in backward has the types of what its op gave in the forward pass.
 void GradScaler::look_at_types(const at::Tensor& outputs) {
   if (std::exchange(looked_at_types_, true)) return;
   bool half = false, bfloat = false;

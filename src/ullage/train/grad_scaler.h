@@ -34,8 +34,8 @@ class GradScaler final {
     std::int64_t growth_interval = 2000;  // good updates in a row before the scale grows
     bool enabled = true;                  // false: scale() returns its argument, step() is the optimizer's
   };
-  // As Python's state_dict(): "scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker". Empty
-  // if the scaler is not enabled. Integers are exact up to 2^53.
+  // The entries of Python's state_dict(): "scale", "growth_factor", "backoff_factor", "growth_interval",
+  // "_growth_tracker". Empty if the scaler is not enabled. Integers are exact up to 2^53.
   using State = std::map<std::string, double>;
 
   // `device`: the type of device that the losses are on, CPU or CUDA. Parameters may be on several devices. For CUDA
@@ -55,13 +55,13 @@ class GradScaler final {
   void unscale_(torch::optim::Optimizer& optimizer);
 
   // Steps the optimizer unless one of its gradients is inf or nan; returns whether it did. A skipped step changes no
-  // parameter and no state of the optimizer. Reads one number from the device. ContractError: called twice without an
-  // update(), before scale(), or none of the parameters has a gradient.
+  // parameter and no state of the optimizer. Reads one number from each device that has gradients. ContractError:
+  // called twice without an update(), before scale(), or none of the parameters has a gradient.
   bool step(torch::optim::Optimizer& optimizer);
 
   // Ends an iteration, after the last optimizer's step. Lowers the scale if an inf or nan was found in any optimizer's
   // gradients; raises it after growth_interval good updates. If `new_scale` is given, sets that. Returns an error
-  // (System) at each 20th update in a row that had a skipped step. The scale has then fallen to nothing, and the
+  // (System) at each 20th update in a row that had a skipped step. Each of these updates lowered the scale, and the
   // program would go on without training. The update is done all the same. ContractError: called before scale(), or no
   // optimizer was unscaled or stepped and no `new_scale` is given.
   Status update(std::optional<double> new_scale = std::nullopt);
@@ -72,7 +72,8 @@ class GradScaler final {
   const std::string& advice() const { return advice_; }
 
   bool is_enabled() const { return settings_.enabled; }
-  // Reads from the device. 1 if not enabled.
+  // The scale, and the number of good updates in a row since it last changed. Both are read from the device. 1 and 0 if
+  // the scaler is not enabled.
   double get_scale() const;
   std::int64_t get_growth_tracker() const;
   double get_growth_factor() const { return settings_.growth_factor; }
@@ -109,7 +110,7 @@ class GradScaler final {
   std::unordered_map<const torch::optim::Optimizer*, OptimizerState> optimizers_;  // of this iteration
   bool skipped_ = false;                                                           // in this iteration
   int skipped_in_a_row_ = 0;
-  double scale_before_row_ = 0;
+  double scale_before_row_ = 0;  // the scale before the first of these skipped updates
   bool looked_at_types_ = false;
   std::string advice_;
 };

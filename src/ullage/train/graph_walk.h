@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Visits the autograd graph of a tensor. The graph of a loss shows layers that no module shows, because they are called
-// as functions.
+// Visits the autograd graph of a tensor. Accumulation finds in it the layers that forward() calls as functions, which
+// no module shows. GradScaler finds in it the types in which the forward pass computed.
 
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/function.h>

@@ -20,10 +20,10 @@ using NodePtr = std::decay_t<decltype(std::declval<const at::Tensor&>().grad_fn(
 
 struct Asked {
   HookMaker* maker;
-  std::size_t python_hooks;  // pushed on this thread before
+  std::size_t python_hooks;  // how many hooks Python had pushed on this thread before `maker`
 };
 thread_local std::vector<Asked> asked;
-thread_local bool looking_for_engine = false;  // found_engine says whether it was asked
+thread_local bool looking_for_engine = false;  // true: our engine, when asked, sets found_engine and gives no hooks
 thread_local bool found_engine = false;
 
 class SavingEngine final : public autograd::Engine {
@@ -66,8 +66,9 @@ class SavingEngine final : public autograd::Engine {
 std::atomic<SavingEngine*> saving_engine{nullptr};
 std::mutex placing;
 
-// Would `first`, if it has no hooks of its own, pass the question on to our engine? Every engine that gives hooks
-// passes it on while torch traces. If two engines each stood before the other, the question would go round for ever.
+// Returns whether a question to `first` reaches our engine. It is asked as if torch traced, because then no engine
+// answers with hooks of its own: Ullage's pass the question on, and Python's gives none. If two engines each stood
+// before the other, the question would go round for ever.
 bool leads_to_ours(autograd::Engine& first) {
   const bool was_tracing = at::SavedTensorDefaultHooks::set_tracing(true);
   looking_for_engine = true, found_engine = false;
@@ -77,7 +78,8 @@ bool leads_to_ours(autograd::Engine& first) {
   return found_engine;
 }
 
-// Another may have set a default engine since: importing torch in Python does, and so does Ullage's runtime.
+// Makes our engine the default one, unless the default one leads to ours. Another may have become the default since the
+// last call: importing torch in Python sets one, and so does Ullage's runtime.
 void be_asked() {
   autograd::Engine* ours = saving_engine.load(std::memory_order_acquire);
   if (ours != nullptr && &autograd::Engine::get_default_engine() == ours) return;

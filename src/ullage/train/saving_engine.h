@@ -2,8 +2,8 @@
 #pragma once
 
 // Gives C++ programs saved-tensor hooks; checkpoint() needs them. Torch asks its default autograd engine for such
-// hooks, and only Python's engine has any. This file puts an engine before the default one that gives the hooks of the
-// innermost checkpoint of the thread, and passes everything else on.
+// hooks, and only Python's engine has any. This file makes an engine of its own the default one. It gives the hooks of
+// the thread's innermost checkpoint, and passes everything else on to the engine that was the default before.
 
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
@@ -18,9 +18,9 @@ class HookMaker {
   virtual std::unique_ptr<torch::autograd::SavedVariableHooks> make() = 0;
 };
 
-// Asks `maker` for the hooks of all that autograd saves on this thread, until this object is destroyed. Then the maker
-// before it is asked again. Hooks that Python pushes meanwhile come first. `maker` must outlive this object, which must
-// be destroyed on the thread that made it.
+// Asks `maker` for the hooks of each tensor that autograd saves on this thread, until this object is destroyed. Then
+// the maker before it is asked again. Hooks that Python pushes meanwhile come first. While torch traces, no maker is
+// asked. `maker` must outlive this object, which must be destroyed on the thread that made it.
 class SavingTo final {
  public:
   explicit SavingTo(HookMaker& maker);
