@@ -17,12 +17,12 @@ namespace ullage::cli {
 
 struct AdviseOptions {
   std::vector<std::string> vary, at;  // at most one knob: "batch", "batch=64"
-  std::optional<std::string> memory;  // of this machine, for a program on the CPU; "auto"
-  std::optional<std::string> device;  // a card; none: "cpu" if --memory is given or torch is a CPU build
+  std::optional<std::string> memory;  // for a program on the CPU: a size, or "auto"; none: auto
+  std::optional<std::string> device;  // a card or "cpu"; none: "cuda" if torch is a CUDA build and `memory` is none
   double seconds = 120;               // for everything
   std::size_t top = 12;               // rows shown; 0: all
-  bool here = false;
-  std::optional<std::string> html;  // a page is written there too
+  bool here = false;                  // run a command on the CPU in this folder; false: in an empty one
+  std::optional<std::string> html;    // a page is written there too
   bool json = false;
   std::vector<std::string> target;  // "--" and a command, a shipped program and its words, or a file
   MachineRoots roots;               // tests put their own here

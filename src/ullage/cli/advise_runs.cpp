@@ -173,7 +173,7 @@ class CpuRuns final : public AdviseRuns {
     return tried;
   }
 
-  // Their steps are measured.
+  // One, because steps are measured, and runs at once would slow each other.
   std::size_t side_by_side(Bytes) const override { return 1; }
 
  private:

@@ -34,8 +34,8 @@ struct TryOrder {
   bool plainly = false;                  // on the CPU: without Ullage's runtime
   bool lean_malloc = false;              // with advise::kLeanMalloc in the environment
   bool timed = false;                    // on a card: only say how long a step would take; take no peak from such a run
-  // Of a shipped program: called with its options as soon as they are known, if its prediction takes longer than its
-  // first recording. Other runs may be made meanwhile.
+  // Of a shipped program: if its prediction needs other sizes after its first recording, called once before these, with
+  // the program's options. Other runs may be made meanwhile.
   std::function<void(const std::vector<Choice>&)> choices_known;
   std::chrono::steady_clock::time_point deadline;  // the program is killed then
 };
@@ -89,9 +89,9 @@ std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::stri
 Tried tried_of(Failure failure);
 
 // On this machine: recorded under Ullage's runtime with a budget of `machine`, this machine's memory. What it has no
-// room for is spilled. The peak is what the process needs under `ullage run`; it fits if that is at most `memory`. If
-// the order says so, the program runs without the runtime, and the peak is that process's. `spill` and `here` are those
-// of TakeRunner: with `here` the program runs in the working folder, else in an empty one.
+// room for is spilled. The peak is what all processes of the program need under `ullage run`; it fits if that is at
+// most `memory`. If the order says so, the program runs without the runtime, and the peak is what its processes held.
+// `spill` and `here` are those of TakeRunner: with `here` the program runs in the working folder, else in an empty one.
 std::unique_ptr<AdviseRuns> cpu_runs(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here,
                                      Progress& progress, ScratchFolder scratch);
 

@@ -29,7 +29,8 @@ using advise::Row;
 using advise::Trial;
 using Clock = std::chrono::steady_clock;
 
-// A remedy that explain worked out. `peak` is the plain program's, if it is known. Leaves `fits` open.
+// Returns the row of a remedy that explain worked out. `peak` is the plain program's, if it is known. Leaves `fits`
+// open.
 Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
   Row row;
   row.id = remedy.id, row.name = remedy.id, row.action = remedy.action, row.note = remedy.why;
@@ -114,7 +115,8 @@ class Adviser final {
     return std::nullopt;
   }
 
-  // On a card: says which request of the plain program is refused first.
+  // On a card: runs the plain program again where requests are refused, and notes the last refused one. If the program
+  // fits there after all, notes that instead.
   void find_refusal() {
     if (!on_card() || advice_.plain.fits.value_or(true) || runner_.is_over()) return;
     Tried refused = runner_.run(runner_.order(), "the program as it is, on a card that refuses requests");
@@ -224,7 +226,8 @@ class Adviser final {
     const std::size_t at_once = runner_.side_by_side();
     side_by_side(work, at_once);
     for (std::size_t i = 0; i < trials_.size(); ++i) {
-      // Programs may disturb each other, with a port or a file.
+      // Programs that ran at once may have disturbed each other, with a port or a file. So a failed one runs again
+      // alone.
       if (at_once > 1 && outcomes[i].failed && !runner_.is_over()) outcomes[i] = runner_.outcome_of(trials_[i]);
       keep(trials_[i], std::move(outcomes[i]));
     }
@@ -280,9 +283,9 @@ class Adviser final {
     return row;
   }
 
-  // If no single remedy makes the program fit at the wanted size, tries sets. The first has all remedies that keep the
-  // bits, the second also those that change the rounding, the third all. From a set that fits, it takes out the
-  // remedies that are not needed. Those with the strongest effect on results are tried first.
+  // If no single remedy makes the program fit at the wanted size, tries sets. The first set has all remedies that keep
+  // the bits, the second also those that change the rounding, the third all. Then tries to take remedies out of a set
+  // that fits, those with the strongest effect on results first.
   void try_together() {
     const auto fits = [](const Row& row) {
       return row.basis == advise::Basis::Tried && row.fits.value_or(false) && row.id != advise::kSmallerSize;
@@ -345,9 +348,10 @@ class Adviser final {
   }
 
   // On the CPU a person may run the program without Ullage too. So the program as it is and each row that fits run once
-  // more as plain processes. What does not fit then runs with kLeanMalloc too. Their steps are the measure of time.
+  // more as plain processes, if this machine has room for them. A row that then does not fit surely runs with
+  // kLeanMalloc too. The step of the program as it is in such a run is what times are compared with.
   void add_plain_runs() {
-    constexpr std::uint64_t kMoreThanUnderUllage = 2;  // seen: 1.8
+    constexpr std::uint64_t kMoreThanUnderUllage = 2;  // times the bytes held under Ullage; seen: 1.8
     const bool is_command = question_.target.front() == "--";
     if (on_card() || !is_command || !facts_.optimizer || plain_.end == Tried::End::TimeOver) return;
     const auto run = [&](TryOrder order, Row& row) {
@@ -457,7 +461,7 @@ class Adviser final {
         "published rates, plus 5 us a launch";
   }
 
-  // What explain computes from the recording of the plain program.
+  // Adds what explain computes from the recording of the plain program.
   void add_computed() {
     if (runner_.is_interrupted() || !plain_.history || !advice_.plain.peak) return;
     const auto diagnoses = diagnose::diagnose(*plain_.history, {"", std::nullopt, std::nullopt});
@@ -481,7 +485,7 @@ class Adviser final {
   OptionTrials options_{question_.memory, runner_};
   advise::Facts facts_;
   std::vector<Trial> trials_;
-  std::vector<Trial> tried_;  // trials that ran to the end of their steps
+  std::vector<Trial> tried_;  // trials that ran to the end of their steps, without plain ones
   struct Timed {
     std::string id;
     Seconds step;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out the answer of `ullage advise`. Runs the program as it is and with each remedy that applies. Then searches
-// the largest size that fits, and a set of remedies that fits. Dry runs go side by side.
+// Works out the answer of `ullage advise`. Runs the program as it is, then with each remedy that applies, and searches
+// the largest size that fits. If no remedy makes the program fit, searches a set of remedies that does. Dry runs go
+// side by side.
 
 #include "ullage/advise/advice.h"
 #include "ullage/cli/advise_runs.h"

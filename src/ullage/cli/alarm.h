@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A flag that becomes true at a given time. Work that can be stopped looks at it.
+// Sets a flag at a given time. Work that is to end then looks at the flag.
 
 #include <atomic>
 #include <chrono>
@@ -25,7 +25,7 @@ class Alarm final {
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
-  // As long as the object lives.
+  // True from the given time on. Valid as long as this object lives.
   const std::atomic<bool>* flag() const { return &rang_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The whole command line: finds the verb (run, predict, plan, explain, help), parses its options and runs it. A new
-// verb is added in app.cpp.
+// The whole command line: finds the verb (run, predict, advise, plan, explain, help), parses its options and runs it.
+// A new verb is added in app.cpp.
 
 #include "ullage/cli/streams.h"
 

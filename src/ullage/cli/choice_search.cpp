@@ -17,8 +17,8 @@ namespace {
 
 using predict::LargestThatFits;
 
-// Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program has no such
-// option. If a signal ended the rehearsal, sets `stopped`. Does nothing once `stopped` is set.
+// Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program is a
+// command. If a signal ended the rehearsal, sets `stopped`. Does nothing once `stopped` is set.
 std::optional<Made> at_choice(const RecordedProgram& program, const Choice& choice, std::int64_t value,
                               predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
   if (stopped) return std::nullopt;
@@ -103,8 +103,8 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
     std::vector<LargestThatFits>& rows = made.prediction.largest;
     const auto by_law = std::ranges::find(rows, choice.name, &LargestThatFits::knob);
     const bool law_fits = by_law != rows.end() && by_law->value > 0;
-    // A law is tried at some values only, those between its takes. So the search goes on from its answer. If that is
-    // not among the option's values, the law's row stays as it is.
+    // The law was asked at values in the steps of the takes only (largest.h). So the search goes on from the law's
+    // answer. If that is not among the option's values, the law's row stays as it is.
     if (law_fits && !std::ranges::binary_search(choice.values, by_law->value)) continue;
     TriedChoice tried(program, choice, question, progress, stopped);
     tried.know(row_of(choice, choice.value, made));

@@ -149,7 +149,7 @@ class DryPredictor final {
   }
 
   // Searches for the largest size that fits. `answer` is the result of the run at `first`. Ends early if a run did not
-  // use the card or failed for another reason.
+  // use the card, or failed although it did not run out of memory.
   Largest largest(std::int64_t first, const report::DryReport& answer) {
     const Bytes room{question_.card.model.total};
     const SizesFound found = search_sizes(first, tried(answer), room, [&](std::int64_t size) {
@@ -171,8 +171,8 @@ class DryPredictor final {
   Progress& progress_;
 };
 
-// `kept` is the file that keeps the memory history; the diagnosis of that file names the next command. If there is
-// none, `next` is the command.
+// Diagnoses the memory history, and writes who held the card's memory. `kept` is the file that keeps the history; the
+// diagnosis then names the next command, for that file. Without `kept`, `next` is the next command.
 void write_owners(const DryDone& done, const std::optional<std::string>& kept, const std::string& next,
                   Streams streams) {
   if (done.history.empty()) return;

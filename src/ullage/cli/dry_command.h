@@ -9,8 +9,9 @@
 
 namespace ullage::cli {
 
-// Runs the program to its end and shows its output. Returns the program's exit code. If that is 0, returns 1 if a file
-// could not be written. If the program was not started, returns one of Ullage's own codes.
+// For --dry without --memory; with --memory, run_run() runs the program. Runs the program to its end and shows its
+// output. Returns the program's exit code. If that is 0, returns 1 if a file could not be written. If the program was
+// not started, returns one of Ullage's own codes.
 int run_dry(const RunOptions& options, Streams streams);
 
 // Returns whether a dry run answers this question. The target must be a command and the device not "cpu". In addition,

@@ -29,9 +29,9 @@ struct DryOrder {
   bool history = false;     // keep torch's memory history
   std::uint64_t steps = 0;  // end after so many steps; 0: at the program's own end
   Seconds limit{};          // end after this time; 0: never
-  // Ullage's session runs on the card. Errors that a real card would punish are looked for (drycard/card/work.h). The
-  // program waits until its plan is made, because a dry step takes less time than on a card, and often less than
-  // planning does.
+  // True: Ullage's session runs on the card, and errors that a real card would punish are looked for
+  // (drycard/card/work.h). The program then waits until its plan is made, because a dry step takes less time than on a
+  // card, and often less than planning does.
   bool has_budget = false;
   bool refuses = true;  // false: the card states its size, but serves every request
   std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never
@@ -59,9 +59,10 @@ class DryRunner final {
   std::variant<DryDone, Refusal> run(const Launch& program, const DryOrder& order);
 
   // For a caller that launches by itself, under a budget: puts the card under `program`, which must end before this
-  // object does. Returns the folder of its account. System: a file cannot be written.
+  // object does. Returns the folder of its account: the files in which the card and Python write what they counted.
+  // System: a file cannot be written.
   Result<std::filesystem::path> put_under(Launch& program, const DryOrder& order);
-  // Reads what the card counted for the program whose account is in that folder.
+  // Reads what the card counted for a program. `account` is the folder that put_under() returned for it.
   static report::DryCardCount count(const DryOrder& order, const std::filesystem::path& account);
 
  private:

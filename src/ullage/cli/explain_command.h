@@ -34,7 +34,8 @@ struct ExplainOptions {
 
 CLI::App* add_explain(CLI::App& app, ExplainOptions& options);
 
-// Writes the answer to `out` and everything else to `err`. Returns the exit code; of a command, its own.
+// Explains a file: writes the answer to `out` (or the file of --out) and everything else to `err`; returns the exit
+// code. With a command: see run_explained().
 int run_explain(const ExplainOptions& options, Streams streams);
 
 }  // namespace ullage::cli

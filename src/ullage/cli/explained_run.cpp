@@ -50,7 +50,8 @@ constexpr double kLikely = 0.5;  // confidence from which a message's cause is s
 bool can_write(const fs::path& folder) { return ::access(folder.c_str(), W_OK | X_OK) == 0; }
 
 // Returns the folder for the snapshot and the log, as an absolute path. It need not be there yet: nothing is made
-// before something fails. BadArgument if a folder that was named cannot be made or written.
+// before something fails. BadArgument if a folder that was named cannot be made or written. If none was named and this
+// folder cannot be written, returns the temporary folder.
 Result<fs::path> folder_of(const ExplainOptions& options) {
   const char* variable = std::getenv("ULLAGE_EXPLAIN");
   const bool stated = options.keep || (variable != nullptr && *variable != '\0');
@@ -93,8 +94,8 @@ struct Refusals {
   Bytes requested;
 };
 
-// Returns the refusals of all processes. Processes that an error ended come before those that went on. Within each
-// group the earlier come first, because when one process of a group fails, the others fail for want of it.
+// Returns the refusals of all processes. Processes that an error ended come before those that went on. Of each kind the
+// earlier come first: if one process of a distributed program fails, the others fail later because they miss it.
 std::vector<Refusals> read_refusals(const fs::path& account) {
   std::vector<Refusals> all;
   for (const fs::directory_entry& entry : fs::directory_iterator(account)) {
@@ -116,7 +117,7 @@ std::vector<Refusals> read_refusals(const fs::path& account) {
   return all;
 }
 
-// This machine's memory and the command.
+// How much of this machine's memory the command used.
 struct HostUse {
   Bytes held;                 // the most that the command's processes held together, as far as it was seen
   std::optional<Bytes> most;  // the memory that the machine or the control groups give

@@ -28,8 +28,8 @@ struct Knobs {
 Result<std::vector<Knob>> read_at(const std::vector<std::string>& at);
 
 // Reads one or two knobs. `vary` has "batch=2,3,4" or just "batch"; `at` has the target of each. BadArgument, which
-// says what to do, if a knob is missing from one of the two lists or stands twice in one. Also if fewer than three
-// sizes are stated for it, if they do not rise, or if its target is below them.
+// says what to do, if a knob is missing from one of the two lists or stands twice in one. BadArgument also if fewer
+// than three sizes are stated for it, if the sizes do not rise, or if its target is below them.
 Result<Knobs> read_knobs(const std::vector<std::string>& vary, const std::vector<std::string>& at);
 
 // "batch 2", "batch 2, size 64".

@@ -29,7 +29,7 @@ struct Launch {
   std::filesystem::path folder;                                  // where it runs, `file` must be absolute; empty: here
   std::filesystem::path outputs;  // its stdout and stderr are appended there, its stdin is empty; empty: it has ours
   int out = -1, err = -1;         // descriptors that become its stdout and stderr; -1: it has ours
-  bool has_ledger = true;         // false: its processes get no ledger and do not load the runtime; they still count
+  bool has_ledger = true;         // false: no ledger, so no runtime unless a run is around us; all its processes count
   std::optional<std::chrono::steady_clock::time_point> deadline;  // all its processes are killed then; none: never
   std::function<void()> on_start;  // called once the program runs, before it is waited for; may be empty
 };

@@ -126,7 +126,7 @@ std::vector<std::pair<advise::Trial, TrialOutcome>> ChoiceTrials::finish() {
   if (found && values[found->index] == choice_.value) return kept;
   if (found) {
     Row& row = outcomes_.at(values[found->index]).row;
-    // If it is not known what the program takes as it is, a value between may fit, or that one.
+    // If it is not known what the program takes as it is, its present value may fit too, or one between.
     const bool late = !now_.took || std::ranges::any_of(outcomes_, [](const auto& one) {
       return one.second.row.basis == advise::Basis::NotTried;
     });

@@ -28,7 +28,7 @@ std::vector<advise::Row> sizes_by_law(const predict::Prediction& prediction, con
 //
 // A number is searched from the smallest value up if the program does not fit as it is: a small program is run in a
 // fraction of the time. If the smallest value takes more than the present one, or fails, the search begins at the
-// present one.
+// present one. If the smallest takes less and does not fit either, no value fits.
 class ChoiceTrials final {
  public:
   ChoiceTrials(Choice choice, Bytes memory, TrialRunner& runner);
@@ -67,22 +67,25 @@ class ChoiceTrials final {
   std::optional<Seconds> took_;
 };
 
-// The trials of all options of a shipped program. `runner` must outlive it. A program names those first whose trials
-// are quick (runtime::RehearsalOffer::choices). So a trial counts as quick if it is of a smallest number, and so are
-// those before it. Any other is expected to take as long as the program as it is.
+// The trials of all options of a shipped program. `runner` must outlive it. A program names the options first whose
+// trials are quick (runtime::RehearsalOffer::choices). So if an option's first trial is of its smallest number, that
+// trial and those of all options before it count as quick. Any other trial is expected to take as long as the program
+// as it is.
 class OptionTrials final {
  public:
   OptionTrials(Bytes memory, TrialRunner& runner) : memory_(memory), runner_(&runner) {}
 
-  // Makes the quick trials while the prediction of the program as it is has its longer part before it. `so_far` is how
-  // long that prediction took. A trial may take as long. One that does not end by then is the last.
+  // Makes the quick trials. Called in the middle of the prediction of the program as it is, whose longer part is still
+  // to come. `so_far` is how long that prediction has taken; each trial may take as long. If a trial is ended for that,
+  // no further one is made.
   void begin(const std::vector<Choice>& choices, std::chrono::steady_clock::duration so_far);
   // How long begin() took.
   std::chrono::steady_clock::duration took() const { return took_; }
 
-  // Tries the rest and returns the outcomes. `now` is the program as it is, whose prediction took `plain_took`. Each
-  // option has one trial before any has two, for which it may take half of the time that is left. If that is less than
-  // is expected, it comes last. Then the options whose first trial took least are finished first. Call it once.
+  // Tries the rest and returns the outcomes. `now` is the program as it is, whose prediction took `plain_took`. First
+  // each option gets one trial, which may take half of the time that is left. An option whose trial is expected to take
+  // more gets none yet, and comes last. Then the options are finished, those first whose one trial took least. Call
+  // this once.
   std::vector<std::pair<advise::Trial, TrialOutcome>> finish(const std::vector<Choice>& choices, const ValueTried& now,
                                                              std::chrono::steady_clock::duration plain_took);
 

@@ -28,9 +28,10 @@ Result<AllowedClasses> parse_classes(const std::string& text);
 // The class of a recording is the class of its worst change.
 plan::Lever::Results results_of(std::span<const trace::ResultChange> changes);
 
-// Fills in `allowed` and `chosen`; returns the index of the chosen one. A way that changes results is chosen only if no
-// bit-equal recording fits without a plan. Then the way that takes the least time is chosen; of two equal ones, the
-// earlier in `ways`. If nothing allowed fits, the one with the least budget is returned, and `chosen` is set nowhere.
+// Fills in `allowed` and `chosen`; returns the index of the chosen one. If bit-equal recordings fit without a plan, one
+// of them is chosen; else one of all allowed ways that fit, with a plan or without. Of these ways the one that takes
+// the least time is chosen; of two equal ones, the earlier in `ways`. If nothing allowed fits, returns the allowed one
+// with the smallest least memory, and sets `chosen` nowhere.
 std::size_t choose(std::vector<report::ComparedWay>& ways, const AllowedClasses& allowed);
 
 }  // namespace ullage::cli

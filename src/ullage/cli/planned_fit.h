@@ -15,12 +15,12 @@ namespace ullage::cli {
 
 // Plans the prediction's take for its `memory` and stores the result in `planned`. Leaves `planned` empty if the
 // program fits without a plan, if no memory was asked about, or if its steps cannot be planned. Writes to `err` why no
-// plan was made, or that there is no place to spill to. `stop` as in plan::Ask. Returns the plan, if one was looked
-// for.
+// plan was made, or that there is no place to spill to. `stop` as in plan::Ask. Returns what `ullage plan` would report
+// of the plan; nothing if `planned` is left empty.
 std::optional<report::PlanReport> add_planned_fit(predict::Prediction& prediction, Progress& progress,
                                                   std::ostream& err, const std::atomic<bool>* stop = nullptr);
 
-// Plans the prediction's take for its memory with these levers alone. Nothing: it cannot be planned.
+// Plans the prediction's take for its memory with these levers alone. Returns nothing if it cannot be planned.
 std::optional<predict::PlannedFit> planned_fit_with(const plan::Levers& levers, const predict::Prediction& prediction,
                                                     Progress& progress, std::ostream& err,
                                                     const std::atomic<bool>* stop);

@@ -19,9 +19,9 @@ struct PredictOptions {
   std::vector<std::string> at;        // "batch=128"
   std::optional<std::string> memory;  // of the machine asked about; none: fitting is not asked about
   std::string device = "cpu";         // "cpu", "cuda", "cuda:8GiB"; for a dry run also a card's name
-  std::optional<std::string> keep;    // the file for the takes; none: they are not kept
+  std::optional<std::string> keep;    // the file for the takes, or the history of a dry run; none: not kept
   std::optional<double> seconds;      // time limit of a dry run; none: 300
-  bool here = false;
+  bool here = false;                  // run a command in this folder; false: in an empty one
   bool json = false;
   std::vector<std::string> target;  // a shipped program and its words; "--" and a command; or a file
   MachineRoots roots;               // tests put their own here

@@ -2,8 +2,8 @@
 #pragma once
 
 // Makes a prediction from a program. Takes at small sizes come first. If they do not allow a prediction, other sizes
-// are tried, twice at most. At last the program is run at the target size itself. That is also done if the prediction
-// is a bound whose slack is more than 1 % of the peak.
+// are tried, twice at most. If these do not allow one either, the program is run at the target size itself. It is also
+// run there if the prediction is a bound whose slack is more than 1 % of the peak.
 
 #include "ullage/cli/recorded_program.h"
 #include "ullage/predict/predict.h"

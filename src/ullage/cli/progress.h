@@ -3,7 +3,7 @@
 
 // Shows on stderr what long work is doing, and for how long this object has existed. On a terminal it is one line,
 // rewritten every second and erased at the end; elsewhere it is a new line every five seconds. The intervals begin with
-// the object, so a stage that ends before the next one shows nothing.
+// the object. A stage that begins and ends within one interval shows nothing.
 
 #include <condition_variable>
 #include <functional>

@@ -26,15 +26,16 @@ using Recorded = std::variant<trace::TraceFile, Failure>;
 class RecordedProgram {
  public:
   virtual ~RecordedProgram() = default;
-  // Records takes at the sizes to begin with. If the target is below these, a command is recorded once, at the target
-  // itself. A shipped program with two knobs may still be recorded several times, at small values of the other knob.
+  // Records takes at the sizes to begin with. If the target is below these sizes, a command is recorded once, at the
+  // target itself. A shipped program with two knobs may still be recorded several times, at small values of the other
+  // knob.
   virtual Recorded first() = 0;
   // Records takes at other sizes of the same knobs.
   virtual Recorded at_sizes(const predict::Grid& grid) = 0;
   // Records one take at the target.
   virtual Recorded at_target(const std::vector<Knob>& target) = 0;
   // Returns this program with another value of an option. It does not spill: requests above its budget are refused.
-  // Returns null if the program has no such options.
+  // Returns null if this is a command, because only a shipped program says which options it has.
   virtual std::unique_ptr<RecordedProgram> with(const std::string&, const std::string&) const { return nullptr; }
 };
 
@@ -76,8 +77,8 @@ class RecordedRehearsal final : public RecordedProgram {
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
   std::unique_ptr<RecordedProgram> with(const std::string& option, const std::string& value) const override;
-  // Calls `before` with the choices that the first recording shows, if and before other sizes are recorded, which takes
-  // longer. Call it before first().
+  // If other sizes are recorded after the first recording, which takes longer, calls `before` once before that, with
+  // the choices that the first recording shows. Call this before first().
   void call_before_other_sizes(std::function<void(const std::vector<Choice>&)> before) { before_ = std::move(before); }
 
  private:

@@ -73,7 +73,7 @@ class RehearsedRuns final : public AdviseRuns {
   std::size_t side_by_side(Bytes) const override { return 1; }
 
  private:
-  // Programs say which of their options change results, and how.
+  // Notes what the program says of its options that change results.
   void see(const std::vector<trace::ResultChange>& changes) {
     for (const trace::ResultChange& change : changes) {
       const std::string option = changed_by(change).option.name;
@@ -81,7 +81,7 @@ class RehearsedRuns final : public AdviseRuns {
     }
   }
 
-  // An option that no program has said anything of may change everything.
+  // An option of which the program has said nothing counts as Different.
   advise::Effect effect_of_options(const std::vector<advise::Option>& options) const {
     advise::Effect worst = advise::Effect::SameBits;
     for (const advise::Option& one : options) {

@@ -22,7 +22,7 @@ Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& 
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return Error{Error::Kind::BadArgument, what + " must be a file, this is a folder or a device", path.string()};
   }
-  // If the path is a symbolic link, the link stays and the file that it points to is replaced.
+  // If the path is a symbolic link to a file that exists, the link stays and that file is replaced.
   const fs::path target = fs::exists(status) ? fs::canonical(path, failed) : fs::absolute(path, failed);
   const ReportFile file(target.empty() ? path : target.lexically_normal(), what);
   const std::string fresh = name_before(file.path_.string());

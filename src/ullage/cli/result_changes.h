@@ -23,7 +23,7 @@ ChangedBy changed_by(const trace::ResultChange& change);
 // What to give beside `--option`, as it is typed: "--allow batch-norm". Empty if no change is about it.
 std::string needed_beside(std::span<const trace::ResultChange> changes, const std::string& option);
 
-// Adds to a command what its options need beside them.
+// Adds to a command the options that must stand beside those of `changes`, in place of any earlier values of them.
 std::vector<std::string> with_needed(std::vector<std::string> words, std::span<const trace::ResultChange> changes);
 
 }  // namespace ullage::cli

@@ -38,8 +38,8 @@ struct Room {
 
 constexpr unsigned kMostCards = 128;  // torch numbers cards in a signed byte
 
-// A dry card's host is not this machine: the default is more than any program moves out, and the summary says how much
-// it was. It is address space, of which the dry card touches nothing.
+// A dry card's host is not this machine. So the default is more than any program moves out, and the summary says how
+// much was moved. These bytes are address space, of which the dry card touches nothing.
 constexpr Bytes kHostOfDryCard = 1024_GiB;
 
 // Returns the number of the card; nothing for "cpu".
@@ -147,7 +147,7 @@ Result<Files> prepare_files(const RunOptions& options) {
   return files;
 }
 
-// Checks the plan that was asked for before the program starts. Returns its absolute path, or empty if there is none.
+// Checks the plan that --plan names, before the program starts. Returns its absolute path; empty without --plan.
 std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room& room, std::ostream& err) {
   if (!options.plan) return "";
   const auto refused = [](ExitCode code, const std::string& message) {
@@ -175,14 +175,14 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
   return std::filesystem::absolute(*options.plan).string();
 }
 
-// What --allow allows, and how it is made.
+// What --allow allows, the switches that do it, and the folder that gets the facts of the run.
 struct Allowed {
   Allowance allowance;
   Switches switches;
   std::filesystem::path facts;
 };
 
-// Switches on in `program` what the person allows; none: nothing.
+// Switches on in `program` what --allow allows. Without --allow, changes nothing and returns nothing.
 Result<std::optional<Allowed>> allowed_for(const RunOptions& options, const Room& room, Launch& program) {
   if (!options.allow) return std::optional<Allowed>();
   ULLAGE_TRY_VALUE(const Allowance allowance, parse_allowance(*options.allow));

@@ -22,7 +22,7 @@ constexpr pid_t kNoChild = -1;  // its object has no process yet
 std::array<std::atomic<pid_t>, kMostObjects> g_children{};
 std::atomic<int> g_received{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
-std::mutex g_lock;  // for the rest
+std::mutex g_lock;  // for the next two, and for finding a free place above
 std::size_t g_objects = 0;
 std::array<struct sigaction, kForwarded.size()> g_before;
 

@@ -15,7 +15,7 @@ namespace ullage::cli {
 
 // While this object lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end this process. A signal that was ignored
 // before (nohup) stays ignored, here and in the program. Up to 64 objects may exist at once, each for one program; they
-// are made and destroyed on threads that do not block these signals.
+// must be made and destroyed on threads that do not block these signals.
 class SignalForwarder final {
  public:
   SignalForwarder();

@@ -24,12 +24,14 @@ struct SizesFound {
   std::optional<std::int64_t> fits, too_large;
 };
 
-// Searches from `first`, whose result is `at_first`. `room` is the memory. Sizes are chosen by four rules. At first a
-// size is doubled if it fits, and halved if it does not. Once two sizes fit, a line through the bytes of the last two
-// gives the size that fills the memory. Once a size was too large, every second try goes down from the smallest such
-// size, by steps that double. When a step would reach a size that is known to fit, the range between is bisected. If
-// `run` returns nothing, the search ends with what is known: the program failed for another reason, or no time is left.
-// Sizes are 1 to 2^20.
+// Searches from `first`, whose result is `at_first`. `room` is the memory. If `run` returns nothing, the search ends
+// with what is known: the program failed for another reason, or no time is left. Sizes are 1 to 2^20. They are chosen
+// so:
+// - At first a size is doubled if it fits, and halved if it does not.
+// - Once two sizes fit, a line through the bytes of the last two gives the size that fills the memory.
+// - Once a size was too large and two sizes fit, every second try goes down from the smallest size that was too large,
+//   by steps that double. So does a try whose line gives no size below that one.
+// - If such a step would reach a size that is known to fit, or while only one size fits, the range between is bisected.
 SizesFound search_sizes(std::int64_t first, const SizeTried& at_first, Bytes room,
                         const std::function<std::optional<SizeTried>(std::int64_t)>& run);
 

@@ -41,7 +41,7 @@ Result<plan::Rates> measure_rates(const store::SpillPlace& place, const std::fun
   std::memset(memory.get(), 0x5a, kPiece.count);  // not zeros: a file system may leave a hole in their place
   const Address at{reinterpret_cast<std::uintptr_t>(memory.get())};
 
-  // One piece is written and read however long a stall before it takes.
+  // The first piece is written and read even if a stall before it takes longer than kEnough.
   std::vector<store::SpillSlot> slots;
   const double writing = now();
   while (slots.empty() || (slots.size() < kPieces && now() - writing < kEnough)) {

@@ -31,7 +31,7 @@ struct Failure {
   bool out_of_time = false;  // it was killed at TakeOrder::deadline
 };
 
-// A new temporary folder, removed with everything in it at the end.
+// A new temporary folder. It is removed, with everything in it, when this object is destroyed.
 class ScratchFolder final {
  public:
   // Makes it in TMPDIR, else in /tmp. System if that fails.

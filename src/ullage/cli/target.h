@@ -28,11 +28,12 @@ std::string programs_here();
 // Returns where commands are looked up: PATH, or a shell's default if PATH is not set.
 std::string search_path();
 
-// Finds the executable. `target` is a shipped program's name or "--" and a command, each with arguments. Leaves
-// Launch::preload empty.
+// Finds the executable. `target` is a shipped program's name or "--" and a command, each with arguments. `verb` is for
+// messages. Leaves Launch::preload empty.
 std::variant<Launch, Refusal> find_target(const std::vector<std::string>& target, const std::string& verb);
 
-// Returns the library to preload. Returns "" if there is none, and with a warning if its path cannot be preloaded.
+// Returns the path of the library to preload; "" if there is none. If its path cannot be preloaded, also returns "",
+// and writes a warning to `err`.
 std::string preload_of(std::ostream& err);
 
 }  // namespace ullage::cli

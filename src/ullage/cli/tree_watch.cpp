@@ -18,15 +18,15 @@ namespace {
 // A count takes long, because the kernel walks all pages of all processes.
 constexpr std::chrono::milliseconds kBetweenCounts{50};
 constexpr int kRest = 20;
-// If processes that just forked copied more than this of each other's pages, the next count may come earlier: after
-// kLeastRest times that processor time.
+// If processes copied more than this of the pages that they share, the next count may come earlier: after kLeastRest
+// times that processor time.
 constexpr Bytes kWorthACount = 2_MiB;
 constexpr int kLeastRest = 3;
 // For how long both sides of a fork are expected to copy pages.
 constexpr std::chrono::milliseconds kCopiesLast{2000};
 // The time between two looks at how the counted processes grew.
 constexpr std::chrono::milliseconds kBetweenLooks{10};
-// How often the tree is looked at for one count, if processes write shared pages meanwhile.
+// How often the tree is looked at for one count at most, if processes write shared pages meanwhile.
 constexpr int kMostLooks = 3;
 
 // Returns the processes that count: those of the tree that hold memory, and `root` always. A process with a slot
@@ -86,7 +86,7 @@ Bytes copies_of(const TreeMember& now, const store::ResidentPages& before, store
   }
   const Bytes faulted = store::faulted_of(now.pid);
   const Bytes grown = saturating_sub(now.resident.all(), before.all());
-  if (slot->made_by_fork.load() != 0) {  // not the parent's: its faults include its kernels' scratch
+  if (slot->made_by_fork.load() != 0) {  // the parent's stays: its faults include its kernels' scratch
     const Bytes expected{slot->copies_expected.load()};
     slot->copies_expected.store(std::min(expected, saturating_sub(store::Budget::kForkedInPython, faulted)).count);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A thread of the launcher that counts what all processes of the program hold together. Pages that they share count
+// Counts, on threads of the launcher, what all processes of the program hold together. Pages that they share count
 // once. The budget is for the whole tree, and no process of it can see what it shares with the others.
 
 #include "ullage/store/ledger.h"
@@ -26,7 +26,7 @@ struct TreeMember {
   Bytes proportional;
   Bytes with_others;  // store::SharedPages::with_others
   Bytes faulted;      // store::faulted_of()
-  // The figures of its slot before it was counted, so that the count includes them.
+  // LedgerSlot::rss and ::diverged, read before the process was counted. So the count includes all that they include.
   std::uint64_t slot_rss = 0, slot_diverged = 0;
 };
 
@@ -37,19 +37,21 @@ struct TreeMember {
 std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root);
 // Writes into each slot of `page` what the other processes hold by this count, and raises the tree's peak.
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
-// Estimates the same for the processes in `tree`, in microseconds each, without counting shared pages anew. A process
-// counts as in count_tree() plus the resident bytes that it grew by since. A process that writes to a page which others
-// have too gets a copy. It replaces the shared page, so resident bytes do not grow. Two kinds of such copies are
-// estimated and added, up to the bytes that the process shared with others:
+// Estimates, in microseconds for each process of `tree`, what a new count would give, and tells it to the slots. Does
+// not count shared pages anew. A process counts as in count_tree() plus the resident bytes that it grew by since. A
+// process that writes to a page which others have too gets a copy. The copy replaces the shared page, so resident bytes
+// do not grow. There are two kinds of such copies. Both are estimated, and the larger estimate is added, up to the
+// bytes that the process shared with others:
 // - Copies of a file's pages: the bytes by which its file pages fell while its anonymous pages rose. (safetensors maps
 //   the file of weights. The first optimizer step copies it all.)
-// - Copies of pages shared by fork, in the two seconds after it: the pages it faulted, less its growth.
-// Returns the bytes of such copies. Returns nothing, and writes no sum, if a process ended, because pages that it
+// - Copies of pages shared by fork, in the two seconds after the fork: the bytes that the process faulted since the
+//   count, less its growth.
+// Returns the bytes added for copies. Returns nothing, and writes no sum, if a process ended, because pages that it
 // shared now count more in the others.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 
 // Watches the tree for as long as the object lives. The page must outlive it. Its threads receive no signals. One
-// follows the tree while the other counts, because a count may take longer than the margin of a budget lasts.
+// follows the tree while the other counts, because processes may use up a budget's margin before a count is done.
 class TreeWatch final {
  public:
   TreeWatch(store::LedgerPage& page, std::int32_t root);
@@ -73,7 +75,7 @@ class TreeWatch final {
   bool due_ = false;                // a count is due, or is being made
   std::vector<TreeMember> tree_;    // of the last count
   Clock::time_point next_count_{};  // the next count is no later than this
-  Clock::time_point least_rest_{};  // the next count is no earlier than this, unless a process asks for it or is new
+  Clock::time_point least_rest_{};  // the next count is no earlier than this, unless a process asks, is new or ended
   std::thread follower_, counter_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a program with one remedy after another, until the time of the question is over.
+// Runs a program with remedies, one in each run, until the time of the question is over. Says of each how it went.
 
 #include "ullage/advise/advice.h"
 #include "ullage/advise/trials.h"
@@ -22,10 +22,10 @@ namespace ullage::cli {
 
 // What was asked, checked before any work starts.
 struct AdviseQuestion {
-  std::optional<Knob> knob;
+  std::optional<Knob> knob;         // the size that is searched, at the wanted value; none: no size is
   std::optional<DryCard> card;      // none: on this machine's CPU
   std::string device;               // as written
-  Bytes memory;                     // of the card, or stated
+  Bytes memory;                     // of the card, or stated, or `machine`
   Bytes machine;                    // what this machine gives
   std::vector<std::string> target;  // as written: "--" and a command, or a shipped program
   Seconds seconds;                  // for everything
@@ -63,12 +63,13 @@ class TrialRunner final {
   TryOrder order(const advise::Trial* trial = nullptr) const;
   // `what` is for the line of progress.
   Tried run(const TryOrder& order, const std::string& what);
-  // Returns whether the program fits and its peak. On a card it first runs on one that serves every request: up to the
-  // card's memory both do the same. Above it, the program also runs on the card that refuses, because its allocator may
-  // find room after a refused request. This is left out if the tensors alone need too much.
+  // Returns whether the program fits, and its peak. On a card it first runs on a card that serves every request. Up to
+  // the card's memory, such a card and one that refuses requests do the same. If the peak is above that, the program
+  // also runs on the card that refuses, because its allocator may find room after a refused request. The second run is
+  // left out if the tensors alone need too much.
   Tried judge(TryOrder order, const std::string& what);
-  // Judges the trial, with its second switches too if the program fails. Its row says what was found. A run that takes
-  // longer than until `until` is ended, and the outcome is `late`.
+  // Judges the trial, with its second switches too if the program fails. Its row says what was found. A run that goes
+  // on beyond `until` is ended, and the outcome is `late`.
   TrialOutcome outcome_of(const advise::Trial& trial) { return outcome_of(trial, deadline()); }
   TrialOutcome outcome_of(const advise::Trial& trial, std::chrono::steady_clock::time_point until);
 

@@ -9,8 +9,9 @@
 namespace ullage::cli {
 namespace {
 
-// Because of scratch, some numbers take fewer bytes than their smaller neighbour. For the rows of a tile the difference
-// was up to 0.1 %, over three rows, at multiples of four.
+// Because of scratch, some numbers take fewer bytes than their smaller neighbour. So up to kNeighbours values beyond
+// the first that does not fit are tried, while a value exceeds the memory by at most 1/kNear of it. For the rows of a
+// tile the difference was up to 0.1 %, over three rows, at multiples of four.
 constexpr int kNeighbours = 4;
 constexpr std::uint64_t kNear = 64;
 
@@ -23,7 +24,7 @@ struct Walk {
   };
   End end = End::NoMoreLeft;
   std::size_t at = 0, beyond = 0;
-  bool changed = false;  // bytes were seen to differ from the first value's
+  bool changed = false;  // bytes were seen that differ from the first value's by more than 1/kNear
 };
 
 class Search final {
@@ -63,8 +64,8 @@ class Search final {
     return place->second;
   }
 
-  // Returns the first value that is at least twice that at `from`, or with `up` false at most half of it; else the
-  // outermost one.
+  // Returns the index of the nearest value that is at least twice that at `from`, or with `up` false at most half of
+  // it. If there is none, returns the outermost index.
   std::size_t further(std::size_t from, bool up) const {
     const auto begin = values_.begin();
     if (up) {
@@ -94,7 +95,7 @@ class Search final {
     return walk;
   }
 
-  // Returns the value next to the border that fits, or one a little beyond it.
+  // Returns the index of the value next to the border that fits, or of one a little beyond the border.
   std::size_t bisect(const Walk& border) {
     std::size_t fits = border.at, too_large = border.beyond;
     if (!tried(fits).fits) std::swap(fits, too_large);

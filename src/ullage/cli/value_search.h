@@ -22,8 +22,8 @@ struct ValueTried {
 };
 
 struct ValueFound {
-  std::size_t index = 0;
-  bool falls = false;  // a larger value takes less memory, so this is the smallest that fits; else it is the largest
+  std::size_t index = 0;  // into the values that were searched
+  bool falls = false;     // a larger value takes less memory, so this is the smallest that fits; else it is the largest
 };
 
 // The values of a choice and where `start` is in them; it is added if it is not one of them.
@@ -37,9 +37,9 @@ ValuesFrom values_from(const Choice& choice, std::int64_t start);
 // value while it fits, or halves it while it does not, then bisects. Turns around if the runs show that a larger value
 // takes less. Returns nothing if no value fits. `run` is called at most once for each value.
 //
-// Bytes need not rise or fall everywhere: a kernel may take another path. So while the next value takes hardly more
-// than `room` (1/64), up to four more are tried. The value found was run and fits. The next one was run and does not
-// fit, unless `values` end there or all four fit.
+// Bytes need not rise or fall everywhere: a kernel may take another path. So while the next value fits or takes hardly
+// more than `room` (1/64), up to four more are tried. The value found was run and fits. The next one was run and does
+// not fit, unless `values` end there or the fourth of these fits.
 std::optional<ValueFound> search_values(const std::vector<std::int64_t>& values, std::size_t first,
                                         const ValueTried& at_first, Bytes room,
                                         const std::function<ValueTried(std::int64_t value)>& run);
