@@ -57,7 +57,7 @@ std::string rates_of(const drycard::CardModel& card) {
                      card.tf32_rate(), card.half_tflops * 1e12, card.memory_rate());
 }
 
-// Keeps of a history what was asked for. The peak must be known.
+// Keeps of a history what the order asks for. Tried::peak must be set before.
 void keep_history(trace::Input history, const TryOrder& order, Tried& tried) {
   if (order.curve) tried.curve = report::curve_of(history, tried.peak);
   if (order.history) tried.history = std::move(history);

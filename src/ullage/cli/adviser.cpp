@@ -132,7 +132,7 @@ class Adviser final {
     Row row;
     row.id = "ullage_run", row.name = "plan";
     row.basis = advise::Basis::NotTried;
-    // The search for a better plan could take all the time that the remedies need.
+    // Ends halfway, because the search for a better plan could take all the time that the remedies need.
     const Alarm alarm(runner_.halfway());
     progress_.stage("planning");
     const std::optional<report::PlanReport> report = add_planned_fit(prediction, progress_, err_, alarm.flag());
@@ -188,8 +188,8 @@ class Adviser final {
     }
   }
 
-  // What a person types for a plan with these levers alone. The plan is for the process that trains, so it gets what
-  // the others leave of the memory.
+  // Returns what a person types for a plan with these levers alone. The plan is for the process that trains, so it gets
+  // what the others leave of the memory.
   std::string with_levers(const plan::Levers& levers) const {
     std::string words;
     for (const plan::Lever& lever : plan::kLevers) {
@@ -246,7 +246,7 @@ class Adviser final {
 
   void keep(const Trial& trial, TrialOutcome outcome) {
     const Row& row = outcome.row;
-    // Under Ullage a plain remedy changes nothing, so it is no part of a set.
+    // A plain remedy (Trial::is_plain) has an effect without Ullage only, so it is no part of a set.
     if (row.basis == advise::Basis::Tried && row.peak && !trial.is_plain)
       tried_.push_back(trial), tried_.back().effect = row.effect;
     if (outcome.step) steps_.push_back({row.id, *outcome.step, trial.is_plain});
@@ -315,7 +315,7 @@ class Adviser final {
     return std::ranges::any_of(set, [&](const Trial& one) { return one.effect == effect; });
   }
 
-  // Nothing: the set does not fit.
+  // Returns nothing if the set does not fit.
   std::optional<TrialOutcome> outcome_of_set(const std::vector<Trial>& set) {
     TrialOutcome outcome = runner_.outcome_of(advise::together(set));
     outcome.row.name = "together: " + outcome.row.name;
@@ -386,7 +386,7 @@ class Adviser final {
     }
   }
 
-  // The program as it is with kLeanMalloc is a remedy of its own.
+  // Returns the peak of the program as it is with kLeanMalloc, which is a remedy of its own.
   std::optional<Bytes> tried_lean() const {
     const auto trial = std::ranges::find_if(trials_, &Trial::is_plain);
     const auto row = std::ranges::find(advice_.rows, trial->id, &Row::id);
@@ -404,8 +404,8 @@ class Adviser final {
     }
   }
 
-  // The person has the program as it is, without Ullage, so every row is compared with that if it was run. A row is run
-  // as its line says, so all but plain remedies run under Ullage.
+  // Compares the step of every row with that of the program as it is without Ullage, if that was run, because that is
+  // what the person has. All rows but plain remedies ran under Ullage, as their lines tell the person to run them.
   void add_measured_times() {
     std::optional<Seconds> recorded = plain_.step;
     if (!without_ullage_ && recorded && !steps_.empty() && !runner_.is_over()) {
@@ -429,7 +429,7 @@ class Adviser final {
         "of a step under `ullage run`, {}; measured here, one run for each remedy, noise is about 10 %", compared);
   }
 
-  // Each program that fits runs once more, and its ops are timed by the card's rates.
+  // Runs the program as it is, and with each trial that fits, once more. Its ops are timed by the card's rates.
   void add_card_times() {
     if (runner_.is_over()) return;
     if (!names_a_card(question_.device)) {

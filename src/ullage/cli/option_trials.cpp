@@ -96,7 +96,7 @@ std::optional<std::int64_t> ChoiceTrials::first_value() const {
   }
   const auto [values, first] = values_from(choice_, now);
   std::optional<std::int64_t> next;
-  // What the search says after its first run is of no interest yet.
+  // Asks the search which value it would run first. Nothing is run, so the result of the search is of no interest.
   search_values(values, first, now_, memory_, [&](std::int64_t value) {
     next = next.value_or(value);
     return ValueTried{};

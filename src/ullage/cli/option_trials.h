@@ -2,7 +2,7 @@
 #pragma once
 
 // Tries other values of a shipped program's options, for `ullage advise PROGRAM`: which batch, tile or precision makes
-// the program fit the memory. TrialRunner runs each trial.
+// the program fit the memory. TrialRunner runs each trial. Edit this to change which options get how much of the time.
 
 #include "ullage/advise/advice.h"
 #include "ullage/base/knob.h"

@@ -3,7 +3,8 @@
 
 // Makes a prediction from a program. Takes at small sizes come first. If they do not allow a prediction, other sizes
 // are tried, twice at most. If these do not allow one either, the program is run at the target size itself. It is also
-// run there if the prediction is a bound whose slack is more than 1 % of the peak.
+// run there if the prediction is a bound whose slack is more than 1 % of the peak. Edit this to change when other takes
+// are recorded.
 
 #include "ullage/cli/recorded_program.h"
 #include "ullage/predict/predict.h"

@@ -2,7 +2,8 @@
 #pragma once
 
 // What a shipped program says of its options that change results (trace::ResultChange). Its text begins with the
-// option, and may go on with others that a person must give beside it: "--micro-batch 32 --allow batch-norm".
+// option, and may go on with others that a person must give beside it: "--micro-batch 32 --allow batch-norm". Edit this
+// if that text gets another form.
 
 #include "ullage/advise/trials.h"
 #include "ullage/trace/take/take.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the largest size of a program that fits, by running it at a few sizes.
+// Finds the largest size of a program that fits, by running it at a few sizes. Edit this to change at which sizes
+// programs are run.
 
 #include "ullage/base/bytes.h"
 

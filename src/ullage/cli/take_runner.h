@@ -54,8 +54,8 @@ std::vector<std::string> last_lines_of(const std::filesystem::path& file);
 struct TakeOrder {
   std::string name;                                                 // "batch 2": for progress and errors
   std::vector<std::string> words;                                   // of the program, placeholders filled in
-  std::uint64_t stop_after = 0;                                     // see store::LedgerSettings
-  std::string rehearsal;                                            // see store::LedgerSettings
+  std::uint64_t stop_after = 0;                                     // it is ended after so many steps; 0: it is not
+  std::string rehearsal;                                            // a shipped program's sizes (store::LedgerSettings)
   std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the torch that a command will use. A dry run makes its stand-ins for the shared objects of that torch.
+// Finds the torch that a command will use. A dry run makes its stand-ins for the shared objects of that torch. Edit
+// this if the Python of some kind of command is not found.
 
 #include "ullage/base/result.h"
 #include "ullage/cli/launcher.h"

@@ -2,7 +2,8 @@
 #pragma once
 
 // Counts, on threads of the launcher, what all processes of the program hold together. Pages that they share count
-// once. The budget is for the whole tree, and no process of it can see what it shares with the others.
+// once. The budget is for the whole tree, and no process of it can see what it shares with the others. Edit this if the
+// sum over processes is wrong, or counts take too much time.
 
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
@@ -24,16 +25,16 @@ struct TreeMember {
   // tree do not matter.
   store::ResidentPages resident;
   Bytes proportional;
-  Bytes with_others;  // store::SharedPages::with_others
-  Bytes faulted;      // store::faulted_of()
+  Bytes with_others;  // of pages that other processes have too, each whole
+  Bytes faulted;      // the most that its minor page faults so far can have got (store::faulted_of)
   // LedgerSlot::rss and ::diverged, read before the process was counted. So the count includes all that they include.
   std::uint64_t slot_rss = 0, slot_diverged = 0;
 };
 
-// Counts `root` (the program), its descendants and every process that has a slot. Takes milliseconds for each if there
-// are several processes. A process that is alone shares nothing, so its bytes are not counted. Returns nothing if a
-// process ended meanwhile: the pages that it shared may be missing. If the budget is a card's, counts nothing, because
-// resident bytes do not belong to it.
+// Counts `root` (the program), its descendants and every process that has a slot in `page`. Takes milliseconds for each
+// if there are several processes. A process that is alone shares nothing, so its bytes are not counted. Returns nothing
+// if a process ended meanwhile: the pages that it shared may be missing. If the budget is a card's, counts nothing,
+// because resident bytes do not belong to it.
 std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root);
 // Writes into each slot of `page` what the other processes hold by this count, and raises the tree's peak.
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a program with remedies, one in each run, until the time of the question is over. Says of each how it went.
+// Runs a program with a remedy, or with several together, until the time of the question is over, and says how it went.
+// Edit this to change how a run is judged; the order of the runs is in adviser.cpp.
 
 #include "ullage/advise/advice.h"
 #include "ullage/advise/trials.h"

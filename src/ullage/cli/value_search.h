@@ -2,7 +2,8 @@
 #pragma once
 
 // Finds which value of an option fills a memory best, by running the program at a few values. The runs show whether a
-// larger value takes more memory or less. Sizes that a command gets in braces are searched in size_search.h.
+// larger value takes more memory or less. Sizes that a command gets in braces are searched in size_search.h. Edit this
+// to change at which values programs are run.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/knob.h"

@@ -124,6 +124,7 @@ struct StopRecomputing {
 
 }  // namespace
 
+// One call of checkpoint(): what is kept for the second run, and the hooks of what the first run saves.
 class CheckpointedForward::Frame final : public HookMaker, public std::enable_shared_from_this<Frame> {
  public:
   Frame(const CheckpointOptions& options, const std::vector<at::Tensor>& inputs, Recompute recompute)

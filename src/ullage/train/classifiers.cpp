@@ -14,7 +14,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-// To the nearest multiple of 8, but not below 90 % of what was wanted.
+// Rounds to the nearest multiple of 8, at least 8. If that is below 90 % of `wanted`, takes the next multiple.
 std::int64_t rounded_channels(double wanted) {
   constexpr std::int64_t kMultiple = 8;
   const auto nearest = static_cast<std::int64_t>(wanted + kMultiple / 2.0) / kMultiple * kMultiple;

@@ -26,6 +26,7 @@ thread_local std::vector<Asked> asked;
 thread_local bool looking_for_engine = false;  // true: our engine, when asked, sets found_engine and gives no hooks
 thread_local bool found_engine = false;
 
+// Gives the hooks of this thread's innermost maker. Passes everything else on to the engine before it.
 class SavingEngine final : public autograd::Engine {
  public:
   explicit SavingEngine(autograd::Engine& before) : before_(&before) {}
