@@ -404,8 +404,8 @@ class Adviser final {
     }
   }
 
-  // Compares the step of every row with that of the program as it is without Ullage, if that was run, because that is
-  // what the person has. All rows but plain remedies ran under Ullage, as their lines tell the person to run them.
+  // Compares the step of every row with that of the program as it is without Ullage, if that was run. The person has
+  // that program. All rows but plain remedies ran under Ullage, as their lines tell the person to run them.
   void add_measured_times() {
     std::optional<Seconds> recorded = plain_.step;
     if (!without_ullage_ && recorded && !steps_.empty() && !runner_.is_over()) {

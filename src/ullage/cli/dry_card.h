@@ -18,8 +18,8 @@ struct DryCard {
 };
 
 // "cuda" is the A100 with 80 GB. "cuda:SIZE" states only how much memory the card has. BadArgument if the name is
-// unknown, if SIZE is not above what the A100's context takes (420 MiB), or if the count is not 1 to 16. If the name is
-// unknown, the message lists all known ones.
+// unknown, or if the count is not 1 to 16. BadArgument also if SIZE is not above what the A100's context takes (420
+// MiB). If the name is unknown, the message lists all known ones.
 Result<DryCard> read_dry_card(const std::string& device);
 
 // Returns whether `device` names a card of the table, rather than "cpu", "cuda" or "cuda:...".

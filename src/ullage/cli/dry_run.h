@@ -30,8 +30,8 @@ struct DryOrder {
   std::uint64_t steps = 0;  // end after so many steps; 0: at the program's own end
   Seconds limit{};          // end after this time; 0: never
   // True: Ullage's session runs on the card, and errors that a real card would punish are looked for
-  // (drycard/card/work.h). The program then waits until its plan is made, because a dry step takes less time than on a
-  // card, and often less than planning does.
+  // (drycard/card/work.h). The program then waits until its plan is made: a dry step takes less time than on a card,
+  // and often less than planning does.
   bool has_budget = false;
   bool refuses = true;  // false: the card states its size, but serves every request
   std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never

@@ -39,8 +39,8 @@ int write_answer(const ExplainOptions& options, const ExplainFiles& files, const
                  const trace::Input& input, std::ostream& out, int descriptor, std::ostream& err);
 
 // Writes the page and the converted file if they were asked for. Calls `before` with the name of each stage when it
-// begins, and with "" before each line that goes to `err`, so that a progress line can be cleared. Returns the exit
-// code.
+// begins. Also calls it with "" before each line that goes to `err`, so that a progress line can be cleared. Returns
+// the exit code.
 int write_beside(const ExplainOptions& options, const ExplainFiles& files, const Diagnoses& diagnoses,
                  const trace::Input& input, const std::function<void(const std::string&)>& before, std::ostream& err);
 

@@ -30,8 +30,8 @@ struct SizesFound {
 // so:
 // - At first a size is doubled if it fits, and halved if it does not.
 // - Once two sizes fit, a line through the bytes of the last two gives the size that fills the memory.
-// - Once a size was too large and two sizes fit, every second try goes down from the smallest size that was too large,
-//   by steps that double. So does a try whose line gives no size below that one.
+// - Once a size was too large and two sizes fit, every second try goes down from the smallest size that was too large.
+//   The steps down double. A try whose line gives no size below that one goes down too.
 // - If such a step would reach a size that is known to fit, or while only one size fits, the range between is bisected.
 SizesFound search_sizes(std::int64_t first, const SizeTried& at_first, Bytes room,
                         const std::function<std::optional<SizeTried>(std::int64_t)>& run);

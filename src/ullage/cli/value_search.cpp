@@ -10,8 +10,8 @@ namespace ullage::cli {
 namespace {
 
 // Because of scratch, some numbers take fewer bytes than their smaller neighbour. So up to kNeighbours values beyond
-// the first that does not fit are tried, while a value exceeds the memory by at most 1/kNear of it. For the rows of a
-// tile the difference was up to 0.1 %, over three rows, at multiples of four.
+// the first that does not fit are tried. The tries end at a value that exceeds the memory by more than 1/kNear of it.
+// For the rows of a tile the difference was up to 0.1 %, over three rows, at multiples of four.
 constexpr int kNeighbours = 4;
 constexpr std::uint64_t kNear = 64;
 

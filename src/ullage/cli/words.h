@@ -41,8 +41,8 @@ struct Split {
 Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words);
 
 // The same for a verb whose options may stand before and after its other words. Those words are the target; "--" is
-// dropped from it, and no word after "--" is an option. If the verb also runs commands and the first word is a program,
-// the error of an unknown option says how to give that option to the program.
+// dropped from it, and no word after "--" is an option. If the verb also runs commands, the first word may be a
+// program. Then the error of an unknown option says how to give that option to the program.
 enum class Commands { Run, None };
 Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words, Commands commands);
 

@@ -70,8 +70,8 @@ class CheckpointedForward final {
 // another thread. Whatever it refers to must live as long. Both runs must compute the same:
 // - Inputs that are tensors (as arguments of their own, not inside a vector) are saved as autograd saves them: changing
 //   one in place before backward gives torch's own error. Others are copied once.
-// - With preserve_rng_state, the default generators of the CPU and of the inputs' devices begin the second run with the
-//   state with which they began the first. After it they get back the state from before it.
+// - With preserve_rng_state, the default generators of the CPU and of the inputs' devices begin both runs in the same
+//   state. After the second run they get back the state from before it.
 // - Autocast's state of the CPU, CUDA and the inputs' devices is always that of the first run.
 // - Side effects happen twice: BatchNorm updates its running averages again, as under Python's checkpoint.
 // Checkpoints nest. As in Python, saved-tensor hooks from outside the function see only its inputs, and not what it

@@ -16,8 +16,8 @@ namespace ullage::train {
 // zip and legacy files of torch.save, TorchScript archives and safetensors. If `prefix` ("state_dict.") is given, only
 // tensors whose names begin with it are taken, and their names lose it.
 //
-// BadFile, and the module is as before: names are missing or extra, a shape differs, or the file's tensor for a
-// floating-point parameter or buffer is not of 16, 32 or 64 floating-point bits. The error names the first ten names.
+// BadFile, and the module is as before: names are missing or extra, or a shape differs; the error names the first ten.
+// BadFile also if a floating-point parameter or buffer has no tensor of 16, 32 or 64-bit floats in the file.
 // BatchNorm's num_batches_tracked may be missing, as in Python; then it becomes 0. NotFound: there is no such file.
 // System: it cannot be read.
 Status load_state_dict(torch::nn::Module& module, const std::string& path, const std::string& prefix = "");
