@@ -68,9 +68,9 @@ class ChoiceTrials final {
 };
 
 // The trials of all options of a shipped program. `runner` must outlive it. A program names the options first whose
-// trials are quick (runtime::RehearsalOffer::choices). So if an option's first trial is of its smallest number, that
-// trial and those of all options before it count as quick. Any other trial is expected to take as long as the program
-// as it is.
+// trials are quick (runtime::RehearsalOffer::choices). So an option's first trial counts as quick if it is of a
+// smallest number, and the first trials of all options before it are so too. Any other trial is expected to take as
+// long as the program as it is.
 class OptionTrials final {
  public:
   OptionTrials(Bytes memory, TrialRunner& runner) : memory_(memory), runner_(&runner) {}

@@ -38,11 +38,12 @@ struct TreeMember {
 std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root);
 // Writes into each slot of `page` what the other processes hold by this count, and raises the tree's peak.
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
-// Estimates, in microseconds for each process of `tree`, what a new count would give, and tells it to the slots. Does
-// not count shared pages anew. A process counts as in count_tree() plus the resident bytes that it grew by since. A
-// process that writes to a page which others have too gets a copy. The copy replaces the shared page, so resident bytes
-// do not grow. There are two kinds of such copies. Both are estimated, and the larger estimate is added, up to the
-// bytes that the process shared with others:
+// Estimates what a new count would give for the processes in `tree`, and tells it to the slots. If there is only one,
+// does nothing and returns zero. Takes microseconds for each process, because shared pages are not counted anew. A
+// process counts as in count_tree() plus the resident bytes that it grew by since. A process that writes to a page
+// which others have too gets a copy. The copy replaces the shared page, so resident bytes do not grow. There are two
+// kinds of such copies. Both are estimated, and the larger estimate is added, up to the bytes that the process shared
+// with others:
 // - Copies of a file's pages: the bytes by which its file pages fell while its anonymous pages rose. (safetensors maps
 //   the file of weights. The first optimizer step copies it all.)
 // - Copies of pages shared by fork, in the two seconds after the fork: the bytes that the process faulted since the

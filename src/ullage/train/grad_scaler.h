@@ -38,9 +38,9 @@ class GradScaler final {
   // "_growth_tracker". Empty if the scaler is not enabled. Integers are exact up to 2^53.
   using State = std::map<std::string, double>;
 
-  // `device`: the type of device that the losses are on, CPU or CUDA. Parameters may be on several devices. For CUDA
-  // where there is none the scaler is not enabled, and advice() says so. ContractError if the scaler is enabled and
-  // growth_factor is not above 1 or backoff_factor is not below 1.
+  // `device`: the type of device that the losses are on, CPU or CUDA. Parameters may be on several devices. If CUDA
+  // is asked for and there is no CUDA device, the scaler is not enabled, and advice() says so. ContractError if the
+  // scaler is enabled and growth_factor is not above 1 or backoff_factor is not below 1.
   explicit GradScaler(c10::DeviceType device) : GradScaler(device, Settings{}) {}
   GradScaler(c10::DeviceType device, Settings settings);
 

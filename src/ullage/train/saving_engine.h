@@ -2,8 +2,8 @@
 #pragma once
 
 // Gives C++ programs saved-tensor hooks; checkpoint() needs them. Torch asks its default autograd engine for such
-// hooks, and only Python's engine has any. This file makes an engine of its own the default one. It gives the hooks of
-// the thread's innermost checkpoint, and passes everything else on to the engine that was the default before.
+// hooks, and only Python's engine has any. This file makes an engine of its own the default one. That engine gives the
+// hooks of the thread's innermost checkpoint, and passes everything else on to the engine that was the default before.
 
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
