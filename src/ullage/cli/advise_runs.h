@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a program with a remedy, on the dry card or on this machine's CPU, and says what it took.
+// Runs a program with a remedy, on the dry card or on this machine's CPU, and says what it took. AdviseRuns is the
+// interface; rehearsed_runs.h makes the one for shipped programs.
 
 #include "ullage/advise/advice.h"
 #include "ullage/advise/facts.h"
@@ -49,8 +50,8 @@ struct Tried {
     Failed,    // for another reason: `error` says which
   };
   End end = End::Failed;
-  Bytes peak;       // on a card that refuses: the bytes held at the refusal, not the program's need
-  Bytes tensors;    // on a card: the peak of tensors and the context: the least that it needs with any allocator
+  Bytes peak;       // if RanOut on a card that refuses: the bytes held at the refusal, not the program's need
+  Bytes tensors;    // on a card: the peak of tensors, and the context. No allocator needs less
   Bytes others;     // on the CPU: the part of `peak` that is not of the process that trains
   Bytes host_peak;  // of this machine's memory, that a dry run took
   // The time of a step. On the CPU it is CPU time if the program has an optimizer, else by the clock. On a card it is

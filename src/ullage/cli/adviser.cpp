@@ -125,7 +125,7 @@ class Adviser final {
     advice_.plain.fits = true, advice_.plain.peak = refused.peak, advice_.plain.curve = std::move(refused.curve);
   }
 
-  // On the CPU the plan of `ullage run` is one of the remedies, and it is exact.
+  // On the CPU the plan of `ullage run` is one of the remedies. It changes no bit of the results.
   void add_plan() {
     if (!plain_.prediction || plain_.end != Tried::End::RanOut || runner_.is_over()) return;
     predict::Prediction& prediction = *plain_.prediction;

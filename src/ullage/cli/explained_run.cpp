@@ -42,7 +42,7 @@ using Json = nlohmann::json;
 using trace::OutOfMemory;
 
 constexpr int kKilled = 128 + SIGKILL;
-constexpr std::size_t kLinesBefore = 20;  // as OutOfMemory::before has them
+constexpr std::size_t kLinesBefore = 20;  // before the end of the output, as many as OutOfMemory::before has at most
 constexpr double kLikely = 0.5;  // confidence from which a message's cause is shown although there is a snapshot
 
 // ---- what is written if memory runs out
@@ -254,9 +254,9 @@ struct Answer {
   Diagnoses messages;
 };
 
-// Returns the messages' diagnoses whose most likely cause is not among the snapshot's causes. A snapshot sees one
-// process and its pool. It never sees a limit of the process, other processes or the machine's memory. The messages'
-// advice to record a snapshot is left out, because there is one already.
+// Returns the messages' diagnoses whose most likely cause reaches kLikely and is not among the snapshot's causes. A
+// snapshot sees one process and its pool. It never sees a limit of the process, other processes or the machine's
+// memory. The messages' advice to record a snapshot is left out, because there is one already.
 Diagnoses not_in_snapshot(const Answer& answer) {
   Diagnoses others;
   for (const diagnose::Diagnosis& message : answer.messages) {
@@ -415,7 +415,7 @@ class Telling final {
   int code_ = 0;
 };
 
-// A word that names a file was an input once: "explain -- FILE".
+// Adds how to explain a file, if the only word of the command names one: "explain -- FILE" once explained the file.
 Refusal about_a_file(Refusal refusal, const std::vector<std::string>& command) {
   std::error_code failed;
   if (command.size() == 2 && fs::is_regular_file(command.back(), failed)) {

@@ -77,8 +77,8 @@ class RecordedRehearsal final : public RecordedProgram {
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
   std::unique_ptr<RecordedProgram> with(const std::string& option, const std::string& value) const override;
-  // If other sizes are recorded after the first recording, which takes longer, calls `before` once before that, with
-  // the choices that the first recording shows. Call this before first().
+  // If other sizes are recorded after the first recording, calls `before` with the choices that the first one shows,
+  // once, before they are. To record them takes longer than the first recording did. Call this before first().
   void call_before_other_sizes(std::function<void(const std::vector<Choice>&)> before) { before_ = std::move(before); }
 
  private:

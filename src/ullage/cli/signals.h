@@ -38,7 +38,7 @@ class SignalForwarder final {
   static int received();
 
  private:
-  std::atomic<pid_t>* child_ = nullptr;  // one of the handler's
+  std::atomic<pid_t>* child_ = nullptr;  // this object's place in the list that the handler reads
   sigset_t mask_before_{};               // of the thread that holds
 };
 
