@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps track of the vacant parts of a range of addresses: the pool's reservation, the offsets of the spill file. Best
-// fit; neighbouring gaps are joined. Vacant addresses cost no memory. It knows nothing of the pages at these addresses:
-// mapping them is the caller's task. Not thread-safe: the caller has a lock.
+// Keeps track of the vacant parts of a range of addresses: the pool's reservation, the offsets of the spill file.
+// Addresses are taken by best fit, and neighbouring gaps are joined. Vacant addresses cost no memory. Mapping
+// pages at the addresses is the caller's task. Not thread-safe: the caller has a lock.
 
 #include "ullage/store/pages.h"
 
@@ -34,7 +34,7 @@ class AddressSpace final {
   void erase(Gaps::iterator gap);
 
   Gaps gaps_;                                    // by address; no two touch
-  std::set<std::pair<Bytes, Address>> by_size_;  // the same gaps
+  std::set<std::pair<Bytes, Address>> by_size_;  // the same gaps, smallest first
   Bytes vacant_{};
 };
 

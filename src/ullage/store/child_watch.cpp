@@ -26,7 +26,7 @@ void ChildWatch::after_fork_in_parent() { write_end_.close(); }
 
 void ChildWatch::after_fork_in_child() {
   forks_.clear();
-  // A fork has no pipe of its own if the parent is itself such a child, had nothing to watch for, or could make none.
+  // A fork has no pipe of its own if its parent was itself made by fork, had nothing to watch for, or could make none.
   // Then the child goes on holding the end that its parent holds, if any.
   if (write_end_.number() >= 0) own_end_ = std::move(write_end_);
 }

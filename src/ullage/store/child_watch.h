@@ -3,9 +3,9 @@
 
 // Tells when the children that this process made by fork have ended, and with them their own children that did not call
 // exec. The spill file needs this: a child may still read the slots that were in use at its fork, so they must not be
-// used again before. Nobody has to wait for these processes or know their pids. Each fork of the parent gets a pipe:
-// the child holds the write end, and its own children inherit it. When the last of them ends or calls exec, the read
-// end in the parent hangs up.
+// used again before it ends. Nobody has to wait for these processes or know their pids. Each fork of the parent gets a
+// pipe: the child holds the write end, and its own children inherit it. When the last of them ends or calls exec, the
+// read end in the parent hangs up.
 
 #include "ullage/store/descriptor.h"
 
@@ -18,8 +18,8 @@ namespace ullage::store {
 class ChildWatch final {
  public:
   // `time` names the fork; it is a count, larger for later forks (SpillSpace::fork_time()). If no pipe can be made, the
-  // child counts as running for ever. A child does not call this before its own forks: its children then hold the end
-  // that it holds.
+  // child counts as running for ever. A child made by fork does not call this before its own forks: its children
+  // inherit the end that it holds.
   void before_fork(std::uint64_t time);
   // Call this after a failed fork too. No child holds the pipe then, so it hangs up at once.
   void after_fork_in_parent();

@@ -6,14 +6,14 @@
 //   whole ranges, longest idle first                 pieces of ranges that were taken apart
 //   [huge huge huge|small] [small] [huge|small] ...  huge: [..] [....]   small: [..]   crumbs: [.]
 //
-// A request that has just the size of a whole range gets that range at once. For other requests, ranges are taken apart
+// A request of exactly the size of a whole range gets that range at once. For other requests, ranges are taken apart
 // and their pieces are moved to other addresses. The best-fitting piece is chosen, because each move costs some 20 us
 // whatever its length. In DCGAN-256 that makes 340 moves a step; taking the oldest range apart made 660. If pages are
 // to be given back to the system, crumbs go first, then small pieces, then huge ones. Only if there are none of these
 // is a whole range taken apart, the one that has been idle longest.
 //
 // A piece is one mapping of the kernel, because the kernel can only move pages that lie in one mapping. Crumbs are
-// pieces too small to be worth a mapping; they are only ever given back.
+// pieces shorter than kLeastMove, too small to be worth a mapping; they are only ever given back.
 
 #include "ullage/store/pages.h"
 

@@ -13,7 +13,8 @@ namespace ullage::store {
 // is refused.
 class LastTries final {
  public:
-  // `gives_way()` returns true if a consumer gave something up. False: refuse the request.
+  // Returns true if the request should be tried once more, false if it should be refused. `gives_way()` asks the
+  // consumers, and returns true if one gave something up.
   template <typename GivesWay>
   bool another(const GivesWay& gives_way) {
     return gives_way() || !std::exchange(asked_in_vain_, true);

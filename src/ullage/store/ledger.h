@@ -25,8 +25,9 @@
 
 namespace ullage::store {
 
-// A text that one process writes and another reads after the writer has ended. Its length is stored last, so a text is
-// empty if its writer died while writing it. Text beyond N bytes is cut off.
+// A text that one process writes and another one reads later. A slot's texts are read after the slot's process has
+// ended, the page's texts after the launcher has filled the page. The length is stored last, so a text is empty if its
+// writer died while writing it. Text beyond N bytes is cut off.
 template <std::size_t N>
 struct SharedText {
   std::atomic<std::uint32_t> length{0};
@@ -65,12 +66,12 @@ struct LedgerSlot {
   Word leased{0};           // bytes that the process is about to take (Tree::lease)
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
   Word made_by_fork{0};     // 1: fork made the process
-  Word copies_expected{0};  // bytes of shared pages that it is still expected to copy since forked_at
+  Word copies_expected{0};  // bytes that it is still expected to copy of the pages shared by the fork at forked_at
   // Bytes of pages shared by fork that this process wrote or gave up. Until then these pages counted once, as this
   // process's. From then on they count as the other processes' too, whose sum grew by as many bytes.
   Word diverged{0};
   Word diverged_counted{0};  // diverged when the launcher counted last
-  Word rss_peak{0};          // peak of rss, and VmHWM as last read
+  Word rss_peak{0};          // the larger of the peak of rss and VmHWM as last read
   Word outside{0};           // resident bytes outside the pool
   Word outside_expected{0};  // bytes reserved for the outside at the start
   Word outside_at_peak{0};   // outside when the highest rss was measured
@@ -79,19 +80,19 @@ struct LedgerSlot {
   Word pool_resident{0};  // resident bytes of the pool
   Word pool_resident_peak{0};
   Word last_request{0};  // bytes of the last request that was refused
-  Word given_back{0};    // bytes of idle pages that the watch gave back to the system, as the outside grew
+  Word given_back{0};    // bytes that the watch had the pool give back to the system, to stay within the limit
   Word over_budget{0};   // most bytes by which rss_peak passed the budget; 0: never
 
   // The pager's moves.
   Word spilled{0};              // bytes spilled
   Word restored{0};             // bytes read back
-  Word spill_wait_us{0};        // time that the program's threads waited for moves
+  Word spill_wait_us{0};        // time that the program's threads waited for moves and for recomputing on demand
   Word spill_background_us{0};  // time that the background thread spent on moves
   Word spilled_now{0};          // bytes that are spilled at present (from a card: to host memory too)
   Word spilled_peak{0};
   Word cleaned{0};             // bytes that the background thread wrote ahead
   Word saved_writes{0};        // bytes spilled without writing, because they had not changed since they came back
-  Word page_faults_healed{0};  // unannounced accesses: page faults that brought an evicted storage back
+  Word page_faults_healed{0};  // unannounced accesses: page faults at evicted storages (PagerCounts::faults)
   Word least_budget{0};        // the least budget so far, without refused requests; 0: not known
   Word refused_least{0};       // the least budget if the last refused request is counted as served
   Word unmovable{0};           // bytes that cannot be evicted: slabs, and inputs (of one op) that are outside the pool
@@ -121,16 +122,17 @@ struct LedgerSlot {
   Word threads{0};  // threads that torch computes with; 0: not known
   Word steps{0};
   Word half_ops{0};  // ops that ran in bf16, if LedgerPage::counts_half
-  // LedgerPage::casts_if_needed: why steps were cast: 1: no exact plan fits; 2: it costs too much; 0: none.
+  // If LedgerPage::casts_if_needed: why steps were cast. 1: no exact plan fits. 2: the exact plan costs too much.
+  // 0: none was cast.
   Word cast_why{0};
   Word cast_from{0};      // the first step in bf16, from 1 on; 0: none
   Word cast_until{0};     // the first step after it that is exact again; 0: none
-  Word exact_step_us{0};  // the shortest step timed under the exact plan, and in bf16; 0: none
-  Word cast_step_us{0};
+  Word exact_step_us{0};  // the shortest step timed under the exact plan; 0: none was timed
+  Word cast_step_us{0};   // the shortest step timed in bf16; 0: none was timed
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
 
   SharedText<64> last_op;         // the op of the last refused request
-  SharedText<512> message;        // the last refusal or warning in words
+  SharedText<512> message;        // the last refusal or warning, or the reason for `infeasible`, in words
   SharedText<256> spill_message;  // why spilling failed last, in words
   SharedText<512> changes;        // options of a shipped program that change its results: lines "CLASS OPTION"
   SharedText<64> state_sha256;    // hash of the final state (shipped programs only)
@@ -180,7 +182,7 @@ struct LedgerSettings {
   // its real work. "auto", or the values of each knob: "batch=2,3,4;size=32,48,64". Empty: it does its real work.
   std::string rehearsal{};
   std::optional<unsigned> card{};  // the budgeted card; none: the budget is the process's memory
-  Bytes host_memory{};             // if a card is budgeted: most bytes of locked host memory for what leaves it
+  Bytes host_memory{};             // if a card is budgeted: most bytes of locked host memory for its evicted tensors
 };
 
 // A mapping of the shared page. Move-only. The destructor unmaps the page, but its descriptor stays open until the

@@ -22,8 +22,8 @@ class OutsideGrowth final {
   // `outside`: what the process held outside the pool at the end of `step`. Steps must come in order.
   void add(StepId step, Bytes outside);
 
-  // Returns the growth in bytes per step over the last kWindow steps (least squares). Returns nothing while there are
-  // fewer steps, or if the growth is below kNoise.
+  // Returns the growth in bytes per step over the last kWindow steps (least squares). Returns nothing if fewer steps
+  // were added so far, or if the growth is below kNoise.
   std::optional<Bytes> per_step() const;
 
   // Returns after how many steps `room` more bytes are used up at that rate; nothing if per_step() returns nothing.

@@ -41,8 +41,8 @@ struct Pageable {
   bool changed = false;            // the program wrote to it while it was written out: that copy is worthless
   bool unchanged = false;          // it came back from its slot and was not written since: its eviction saves a write
   bool shared = false;             // its pages are shared with a forked process: a write copies them
-  std::uint32_t pins = 0;          // one for each running op that has it, one while `met` is false, one if `captured`
-  bool met = true;                 // false: no op has used or made it yet
+  std::uint32_t pins = 0;          // one per running op that uses or made it, one while not `met`, one if `captured`
+  bool met = true;                 // false: no op used or made it yet (Pager::Settings::libraries_take_blocks)
   bool captured = false;           // a captured graph uses it: it stays pinned for good
   std::uint32_t saves = 0;         // how many times autograd has it saved at present
   OpId saved_at;                   // when the first of these saves came

@@ -280,7 +280,8 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
     if (missing->spill_failure.empty()) return no_room_at_a_fault();
     return {Fault::Failed, missing->spill_failure, {}};
   }
-  // Room that another thread left tells nothing: the watch has storages evicted all the time.
+  // A fault that found room tells nothing: another thread may have left it, as the watch has storages evicted all the
+  // time. So the count stays as it is then.
   if (rooms_wanted_at_faults_ != rooms) fruitless_ = again ? fruitless_ + 1 : 0;
   if (Pageable* back = find(begin, id)) back->healed = counts_.faults;
   return {Fault::Healed, {}, {}};

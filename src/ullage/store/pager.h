@@ -31,22 +31,23 @@
 namespace ullage::store {
 
 // A request that was not served, and why no room was made for it. If a storage could not be brought back for another
-// reason than lack of room, `refusal` has only `requested`, and `spill_failure` is the reason.
+// reason than lack of room, only `refusal.requested` and `spill_failure` (the reason) are set.
 struct Shortage {
   Refusal refusal;        // the store's; `limit` and `needed` are those of the last attempt
   Bytes at_once;          // the request, pinned storages and slabs, less OpInput::sliceable: no smaller pool would do
   Bytes pinned;           // the pinned storages (those of ops in flight), sliceable ones too
   bool can_move = false;  // false: nothing could be spilled, for lack of a tier or in a forked child
-  std::string spill_failure;  // why nothing could be spilled; empty: there was nothing left to spill
+  std::string spill_failure;  // why nothing could be spilled; empty: no write failed, but nothing was left to spill
 };
 
 // A storage that an op is about to use.
 struct OpInput {
-  Address storage;  // where its bytes begin, or any address in it
+  Address storage;  // where its bytes begin; for begin_op() any address in it
   Bytes size;
   bool written = false;
-  bool sliceable = false;  // with less room the op would run in slices that need not have this beside the others
-  bool only_read = false;  // surely: the op writes no more than it announces. Matters if notices_writes is false.
+  // With less room the op would run in slices, and the largest slice would not use this storage.
+  bool sliceable = false;
+  bool only_read = false;  // surely: the op announces all that it writes. Matters if Settings::notices_writes is false
 };
 
 class Pager {
@@ -59,8 +60,8 @@ class Pager {
     // (OpInput::only_read), or if autograd has saved the storage, because autograd checks that saved tensors do not
     // change.
     bool notices_writes = true;
-    // True: libraries allocate blocks here and use them outside of ops (cuBLAS's workspaces on a card). Then a storage
-    // is not evicted before some op has used or made it.
+    // True: libraries allocate blocks from the pager and use them outside of ops (cuBLAS's workspaces on a card). Then
+    // a storage is not evicted before some op has used or made it.
     bool libraries_take_blocks = false;
     bool evict_all = false;  // stress: before every op, everything that no op in flight uses is evicted
     // Called for bytes that a device may still be working on. That is when an op ends, for each storage that it used,
@@ -72,7 +73,8 @@ class Pager {
     std::function<void(Address, Moved)> moved;
     // Called when this process writes or gives up `bytes` that it shared with its forked children. Until then a shared
     // page counts once for all of them, as this process's. From now on the children's copy counts too, as theirs.
-    // Before an op writes such bytes, the pool gives way. The pager's lock is held. Empty: nobody counts them.
+    // That may lower the limit; the pager then evicts before the op writes. The pager's lock is held. Empty: nobody
+    // counts them.
     std::function<void(Bytes)> diverged;
     // Called before a request is refused, to have a consumer outside the pool give up what it can do without. True: one
     // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
@@ -92,7 +94,7 @@ class Pager {
   virtual Bytes free(Address at) = 0;
 
   // Begins an op on this thread: brings its inputs back and pins them until end_op(). Ops nest. If it returns a
-  // Shortage, nothing is pinned, and the op must neither run nor be ended. `signature`: see UseHistory::add_op().
+  // Shortage, the op's pins are gone, and the op must neither run nor be ended. `signature`: see UseHistory::add_op().
   virtual std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs) = 0;
   // Ends this thread's innermost op. `remember` false: the program did not run the op itself, so the history leaves it
   // out. `made`: the op's outputs, which count as made by an op from now on (Settings::libraries_take_blocks).
@@ -123,8 +125,8 @@ class Pager {
   virtual FaultAnswer on_fault(Address at) = 0;
 
   // Asks for the limit, which may have sunk. Gives idle pages back until resident bytes are `headroom` below it, as far
-  // as there are idle pages. If live storages alone pass the limit, evicts some. Returns the bytes given back. Does
-  // nothing during a capture.
+  // as there are idle pages. If live storages alone pass the limit, evicts until they do not. Returns the bytes given
+  // back. Does nothing during a capture.
   virtual Bytes trim(Bytes headroom = {}) = 0;
   // As Store::missing().
   virtual Bytes missing() = 0;

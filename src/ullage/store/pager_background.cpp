@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 constexpr std::chrono::milliseconds kWhileIdle{50};
-// Storages needed within this time are read ahead; 128 MiB take about 0.05 s.
+// Storages needed within this time are read ahead. To read 128 MiB takes about 0.05 s.
 constexpr Seconds kDue{0.5};
 constexpr std::uint64_t kLeastAhead = 32;       // ops; storages needed sooner are not written ahead
 constexpr std::uint64_t kStillEvicting = 8192;  // ops since the last eviction; after more, nothing is written ahead
@@ -74,8 +74,8 @@ bool PagerCore::carry_out_order(Lock& lock) {
   return false;
 }
 
-// Reads ahead the spilled storage that is needed first. If there is no room, evicts clean storages that are needed
-// later. Returns false if nothing was read.
+// Reads ahead the spilled storage that is needed first, if that is within kDue. If there is no room, evicts clean
+// storages that are needed later. Returns false if nothing was read.
 bool PagerCore::bring_back_due(Lock& lock) {
   const OpId now = history_.now();
   auto due = storages_.end();

@@ -170,7 +170,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   const Settings settings_;
 
   mutable std::mutex lock_;
-  std::condition_variable changed_;  // a move ended, or there is work for the background
+  std::condition_variable changed_;  // a move, a recomputation or a capture ended, or the background has work
   Pageables storages_;
   UseHistory history_;
   PagerCounts counts_;
@@ -195,7 +195,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::size_t staged_ = 0;      // storages with Pageable::staged
   int captures_ = 0;            // in progress
   int starving_ = 0;            // threads that wait for a move to end, because nothing else can be evicted
-  int fruitless_ = 0;           // faults in a row that lacked room, at storages that one of the last ones brought back
+  int fruitless_ = 0;           // faults in a row that lacked room, at storages that recent faults had brought back
   LastTries fruitless_tries_;   // the last tries for the fault at which fruitless_ passed its limit
   std::uint64_t rooms_wanted_at_faults_ = 0;  // how often a fault lacked room
   std::uint64_t next_id_ = 1;

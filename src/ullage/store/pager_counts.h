@@ -10,7 +10,7 @@
 
 namespace ullage::store {
 
-// Bytes count whole pages.
+// Bytes count whole pages, except those of `foreign_peak`.
 struct PagerCounts {
   Bytes spilled;  // pages taken away, with a copy in the tier
   // The part of `spilled` that was not written again, because it had not changed since it came back.
@@ -29,7 +29,8 @@ struct PagerCounts {
   Seconds background;            // time that the background thread spent on moves
   std::uint64_t faults = 0;      // accesses to evicted storages that no op announced
   std::uint64_t recomputed = 0;  // dropped storages that were needed before a plan had recomputed them
-  // Storages evicted because another one had no room; under a plan these are rescues.
+  // Storages that the pager evicted to make room: for another storage, because the limit sank, or before a fork. Under
+  // a plan these are rescues.
   std::uint64_t evicted_on_demand = 0;
   std::string spill_failure;  // why writing out failed last; empty: it never failed, or has succeeded since
 };

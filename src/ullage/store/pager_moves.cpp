@@ -280,8 +280,8 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
       continue;
     }
     if (storage->staged) return read_in(lock, at, id, *storage->staged);
-    // The parent runs on and cannot ask a forked child for room. So the child keeps to half of the pool
-    // (childs_share_): beyond that it evicts storages whose bytes are in the file.
+    // The parent runs on and cannot ask a forked child for room. So the child keeps to half of the pool's limit
+    // (childs_share_): beyond that it evicts storages whose bytes are in the tier.
     while (in_child_ && present() + storage->span > childs_share_) {
       if (make_room(lock, Refusal{}, whom) == Evicted::None) break;
     }

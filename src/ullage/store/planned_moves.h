@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The moves that a plan may order from the pager, which carries them out exactly. Each address is the begin of a
-// storage.
+// The moves that a plan may order from the pager. The pager makes each move as ordered, or not at all; it chooses no
+// other storage instead. Each address is the begin of a storage.
 
 #include "ullage/base/bytes.h"
 
@@ -13,10 +13,10 @@ class Recomputer {
  public:
   virtual ~Recomputer() = default;
   // Recomputes the storage at `at`, which is needed before the plan has recomputed it. An op needs it, or the backward
-  // pass, or (`at_fault`) an instruction that faulted. True: its bytes came back through PlannedMoves::adopt(). Called
-  // on the thread that needs the storage, with no lock held, and by one thread at a time for each storage. It may use
-  // the pager and other dropped storages, which are recomputed first. If it throws, that counts as false, and the
-  // exception says why.
+  // pass, or (`at_fault`) an instruction that faulted. True: the storage's bytes came back through
+  // PlannedMoves::adopt(). Called on the thread that needs the storage, with no lock held, and by one thread at a time
+  // for each storage. It may use the pager and other dropped storages, which are recomputed first. If it throws, that
+  // counts as false, and the exception says why.
   virtual bool recompute(Address at, bool at_fault) = 0;
 };
 

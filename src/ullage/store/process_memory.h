@@ -19,7 +19,8 @@ Bytes resident_peak();
 // Resident bytes of another process of the same user; zero if it is gone.
 Bytes resident_of(std::int32_t pid);
 
-// The same in two parts. About 10 us. A write to a private mapping of a file moves a page from `files` to `anonymous`.
+// Resident bytes of a process in two parts, both zero if it is gone. About 10 us. A write to a private mapping of a
+// file moves a page from `files` to `anonymous`.
 struct ResidentPages {
   Bytes files;      // pages of files and of shared memory
   Bytes anonymous;  // the process's own: heap, stacks, copies of a file's pages
@@ -44,15 +45,16 @@ Bytes proportional_of(std::int32_t pid);
 // Resident bytes of a process that are backed by files, shared or not (RssFile of status). Zero if it is gone.
 Bytes file_pages_of(std::int32_t pid);
 
-// The most that the process can have got by its minor page faults so far, at one small page each (minflt of
-// /proc/PID/stat). Zero if it is gone.
+// The number of minor page faults of a process so far, times the size of a small page (minflt of /proc/PID/stat).
+// Copies of shared pages took no more bytes, because each copy is such a fault. Zero if the process is gone.
 Bytes faulted_of(std::int32_t pid);
 
 // Returns false if the process has ended or never existed. resident_of() does not show this: it is already zero while a
 // process is ending and the system is still taking its memory back.
 bool holds_memory(std::int32_t pid);
 
-// `root` and all processes that descend from it and are alive, `root` first.
+// `root` and all processes that descend from it, `root` first. Includes processes that have ended but were not waited
+// for. Lacks those whose parent has ended, because they no longer descend from `root`.
 std::vector<std::int32_t> process_tree(std::int32_t root);
 
 }  // namespace ullage::store

@@ -24,7 +24,8 @@
 
 namespace ullage::store {
 
-// A place in a tier, or in a tier below it. No two slots in use share a byte.
+// A place in a tier. A tier may also hand out slots of the tier below it; `height` says whose a slot is. No two slots
+// in use share a byte.
 struct SpillSlot {
   std::uint64_t offset = 0;
   Bytes size{};              // a multiple of 4096
@@ -34,11 +35,11 @@ struct SpillSlot {
   friend bool operator==(const SpillSlot&, const SpillSlot&) = default;
 };
 
-// The spill file's record of a slot in use. The thread that writes the slot sets it.
+// The spill file's record of a slot in use. The thread that writes the slot sets the atomic fields.
 struct SpillContent {
   SpillSlot slot;
-  std::atomic<bool> whole{false};  // all bytes were written
-  std::atomic<bool> checked{false};
+  std::atomic<bool> whole{false};          // all bytes were written
+  std::atomic<bool> checked{false};        // `checksum` is that of the bytes
   std::atomic<std::uint64_t> checksum{0};  // if `checked`
 };
 

@@ -7,7 +7,8 @@
 namespace ullage::store {
 namespace {
 
-// Resident bytes may pass the peak of live bytes by a 64th of it and kSlack. Beyond that, idle pages go for fresh ones.
+// Resident bytes may pass the peak of live bytes by a 64th of it and kSlack. Before fresh pages would pass that, idle
+// pages are given back to the system.
 constexpr std::uint64_t kSlackShare = 64;  // 1/64, below 2 %
 constexpr Bytes kSlack = 256_KiB;
 

@@ -9,7 +9,7 @@
 //     1. an idle range of just this size?          -> its address, with its pages as they are
 //     2. else a vacant address range               |- - - - - -|- |
 //     3. idle pages of the same kind, moved in     |#####|##|  |  |
-//     4. fresh pages for the rest, if they fit     |#####|##|..|..|  (before that, idle pages of the other kind may go)
+//     4. fresh pages for the rest, if they fit     |#####|##|..|..|  (before that, idle pages may be given back)
 //
 // Smaller storages stand in slabs. A live range can be vacated: its address stays, its pages become idle. It gets pages
 // again in one of two ways. Either pages are staged (filled at an address that nobody knows) and then moved to its own
@@ -95,7 +95,8 @@ class Store final {
  public:
   struct Options {
     Bytes address_space = Bytes{1ull << 40};  // reserved once; costs nothing
-    std::size_t most_pieces = 16384;          // beyond this no pages are moved: each piece is a mapping of the kernel
+    // Each piece is a mapping of the kernel. If there are this many, idle pages are not moved to new storages.
+    std::size_t most_pieces = 16384;
   };
 
   // `pages` and `limit` must outlive the store. If no address space can be had, returns the error of Pages::reserve().
@@ -103,7 +104,7 @@ class Store final {
   static Result<std::unique_ptr<Store>> create(Pages& pages, Limit& limit) { return create(pages, limit, Options{}); }
 
   // Places a storage at a multiple of 64 bytes; of 4096 if `size` is 64 KiB or more; of 2 MiB if its range is that
-  // large. Its bytes are what was there before. ContractError if `size` is zero.
+  // large. Its bytes are undefined. ContractError if `size` is zero.
   std::variant<Address, Refusal> allocate(Bytes size);
   // Frees a storage and returns the bytes that were asked for. ContractError if no live storage begins at `at`.
   Bytes free(Address at);
@@ -119,8 +120,8 @@ class Store final {
   // Takes as many writable pages as the vacated range at `at` needs, at an address that nobody else knows, and returns
   // that address.
   std::variant<Address, Refusal> stage(Address at);
-  // Moves the staged pages to the vacated range, with this access from the first moment on. False: the kernel could not
-  // move all of them. The range is then partly backed, which no caller can repair.
+  // Moves the staged pages to the vacated range, with this access from the first moment on. False: the kernel refused,
+  // so the range lacks some or all of its pages, which no caller can repair.
   [[nodiscard]] bool settle(Address at, Address staged, Access access);
   // Gives staged pages up; they become idle.
   void unstage(Address staged);
@@ -171,7 +172,7 @@ class Store final {
   // Pages at an address that nobody knows, for a vacated storage.
   struct Staged {
     Range range;
-    Bytes asked;  // by the storage
+    Bytes asked;  // what the storage asked for
   };
   using Placed = std::variant<Range, Refusal>;
 
@@ -221,7 +222,7 @@ class Store final {
   std::unordered_map<std::uint64_t, Live> live_;      // storages with a range of their own, by address
   std::unordered_map<std::uint64_t, Staged> staged_;  // by address
   StoreCounts counts_;
-  std::size_t live_pieces_ = 0;  // of all live ranges and slabs
+  std::size_t live_pieces_ = 0;  // of all live ranges, staged ranges and slabs
   bool can_move_ = true;         // false once the kernel could not move pages
 };
 

@@ -20,8 +20,8 @@ class CopyGate {
   enum class Answer { Begun, WaitAgain, Never };
   virtual ~CopyGate() = default;
   // Calls `begin`, which submits the copy to the device and returns at once, unless an op got in the way. WaitAgain: an
-  // op has read the bytes since the caller began to wait for the work on them. Never: an op in flight uses the bytes,
-  // or they were written to, so the copy would be worthless.
+  // op has read the bytes since the caller began to wait for the work on them. Never: the caller gives the copy up. An
+  // op in flight uses the bytes, they were written to or freed, or the answer was WaitAgain too often.
   virtual Answer pass(const std::function<void()>& begin) = 0;
 };
 

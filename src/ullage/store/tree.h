@@ -25,11 +25,11 @@ class Tree {
   // Ends a lease: the process took `taken` of the `leased` bytes.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
 
-  // This process forked, or was made by fork, a moment ago. Both sides now copy the shared pages that they write to,
-  // and these copies do not show in what either holds.
+  // Call this in the parent just after a fork. Parent and child now copy the shared pages that they write to, and these
+  // copies do not show in the resident bytes of either.
   virtual void forked() = 0;
-  // This process writes or gives up `bytes` of pages that it shared with its forked children. They counted once, as
-  // this process's, and now count as the others' too: the resident bytes of the others grow by as many.
+  // Call this when this process writes or gives up `bytes` of pages that it shared with its forked children. They
+  // counted once, as this process's, and now count as the others' too: the others' resident bytes grow by as many.
   virtual void diverged(Bytes bytes) = 0;
 };
 

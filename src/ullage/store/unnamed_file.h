@@ -49,6 +49,7 @@ class UnnamedFile final {
   // Gives blocks back; the offsets then read as zeros. Returns 0 or errno.
   int give_back_blocks(std::uint64_t offset, Bytes size);
 
+  // Is the disk or the user's quota full, or may the file not become longer?
   static bool is_full(int error);
   // Makes an error that says what could not be done, for how many bytes and why; if the disk is full, also what is
   // free.
