@@ -72,7 +72,7 @@ TEST_F(SpillFileTest, SaysWhenItsBoundIsReached) {
   EXPECT_EQ(second.error().text(),
             folder_ +
                 ": no room for 4.00 MiB (4194304 bytes) more in the spill file, 5.00 MiB of 8.00 MiB "
-                "(8388608 bytes) in use; raise it with --spill DIR:SIZE");
+                "(8388608 bytes) in use; raise its bound with --spill DIR:SIZE");
   file->give(first);
   take(*file, 8_MiB);
 }

@@ -132,7 +132,7 @@ Error SpillFile::limit_reached(Bytes size) const {
   std::string used = to_string(space_.in_use()) + " of " + with_count(space_.most()) + " in use";
   if (space_.held() > Bytes{}) used += " and " + to_string(space_.held()) + " held for forked children";
   return file_->error(Error::Kind::BadArgument, "no room for " + with_count(size) + " more in the spill file, " + used +
-                                                    "; raise it with --spill DIR:SIZE");
+                                                    "; raise its bound with --spill DIR:SIZE");
 }
 
 Result<SpillSlot> SpillFile::take(Bytes size) {
