@@ -43,6 +43,7 @@ bool Comparison::Side::skips(std::size_t event) const {
   return id != nullptr && left_out[id->value];
 }
 
+// Keeps `detail` for the text of the difference. Returns false, so that a comparison can return it.
 bool Comparison::said(const char* detail) {
   detail_ = detail;
   return false;

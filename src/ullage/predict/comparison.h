@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Compares two takes event by event, for compare(). Storages are paired in the order of their births; those from before
-// are paired when they are first used.
+// Compares two takes event by event, for compare(). Storages are paired in the order of their births. Storages from
+// before the take are paired when they are first used.
 //
 // Consecutive deaths, with the Unsave events among them, may come in any order, because containers free their tensors
 // in no fixed order. So may births and deaths of several threads within one op:
@@ -36,7 +36,7 @@ class Comparison final {
   // Returns the first difference; nothing if the takes do the same. Call once; the getters are valid afterwards.
   std::optional<Difference> run();
 
-  // The other take's storage for each storage of the first take. Index: StorageId of the first take.
+  // The other take's storage for each storage of the first take, or kNoPartner. Index: StorageId of the first take.
   const std::vector<StorageId>& partners() const { return partner_; }
   // The runs of the first take's events that were compared as sets.
   const std::vector<EventRange>& unordered() const { return unordered_; }
@@ -71,10 +71,10 @@ class Comparison final {
 
   Side first_, other_;
   std::size_t index_;
-  std::size_t run_end_ = 0;  // of the current run of births and deaths in the first take
+  std::size_t run_end_ = 0;  // where the current run of births and deaths in the first take ends
   std::vector<StorageId> partner_, partner_of_other_;
   std::vector<EventRange> unordered_;
-  std::unordered_multimap<std::uint64_t, StorageId> spare_;  // storages from before of the other take, by bytes
+  std::unordered_multimap<std::uint64_t, StorageId> spare_;  // the other take's storages from before it, by bytes
   std::string detail_;                                       // more on the first difference, if the event is not enough
 };
 

@@ -99,7 +99,8 @@ bool Comparison::same_run(std::size_t end, std::size_t other_end) {
 bool Comparison::same_deaths() {
   const std::vector<Death> mine = deaths_from(first_.take, first_.left_out, first_.at);
   const std::vector<Death> theirs = deaths_from(other_.take, other_.left_out, other_.at);
-  // Kind and storage, and the event, of each death of the other take. Autograd may release a storage several times.
+  // The deaths of the other take that are not matched yet: the event of each, by kind and storage. One kind may come
+  // several times for a storage, because autograd may release it several times.
   std::multimap<std::pair<std::size_t, StorageId>, std::size_t> missing;
   for (const Death& death : theirs) missing.emplace(std::pair{death.kind, death.storage}, death.event);
   std::vector<const Death*> unknown;  // storages from before that are not paired yet

@@ -185,7 +185,7 @@ class Translator final {
   bool holds_lists_ = false;
   CudaHistory history_;
   std::vector<std::size_t> block_of_;           // index: StorageId
-  std::vector<std::uint64_t> optimizer_until_;  // index: EventId; the next event, or this one, in another phase
+  std::vector<std::uint64_t> optimizer_until_;  // index: EventId; first event from it on outside Phase::Optimizer
   std::vector<OpId> running_;                   // innermost last
   std::vector<Within> within_;                  // blocks that live as long as an op
   std::vector<std::size_t> held_;               // dead temporaries that live on until the optimizer's call ends

@@ -57,7 +57,6 @@ class Target final {
 };
 
 // Returns take 0 at other values of the knobs, or the first size that follows no law.
-
 std::variant<Evaluation, Difference> evaluate_take(const trace::TraceFile& file, const Sequence& sequence,
                                                    const std::vector<Knob>& knobs);
 

@@ -51,7 +51,7 @@ class Marks final {
   bool has_parameters() const { return has_parameters_; }
   bool any() const { return std::ranges::find(ops_, true) != ops_.end(); }
   const std::vector<bool>& ops() const { return ops_; }
-  // Is the storage used by no op that stays?
+  // Is the storage removed, because it was made to prepare inputs and no op that stays uses it?
   bool goes(std::size_t storage) const { return prepared(storage) && !used_[storage]; }
   bool is_input(std::size_t storage) const { return prepared(storage) && used_[storage]; }
 
@@ -108,7 +108,7 @@ class Places final {
   std::size_t depth_ = 0;
 };
 
-// The bytes that the removed storages of one take held. Index: the place; the last is the end.
+// The bytes that the removed storages of one take held. Index: the place; the last entry is for the end of the take.
 struct Held {
   std::vector<std::int64_t> throughout;  // while the op at this place runs
   std::vector<std::int64_t> before;      // the most between the op before and this one, less `throughout`
@@ -137,7 +137,7 @@ Held held(const trace::Take& take, const Marks& marks) {
   return held;
 }
 
-// The place of the first op of a backward pass.
+// The place of the first op of a backward pass; the number of places if there is none.
 std::size_t first_backward(const trace::Take& take, const Marks& marks) {
   Places places;
   std::size_t place = 0;

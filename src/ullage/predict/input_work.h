@@ -10,12 +10,12 @@
 //   batch 32   randint randint  empty stack   conv ...        every second batch of 16, every batch of 32
 //
 // Their bytes are put back as storages of no op. The sizes of these follow a law that is at or above the bytes of each
-// take:
-//   - a storage that lives while other ops run counts for as long as it lives;
-//   - a storage that is freed before the next op that stays counts at that op;
-//   - at some places of the steps, some takes may hold such bytes and others none. Then each take's largest sum of them
-//     at one place counts at every place of the steps.
-// A storage that other ops use stays as it is.
+// take. (A kept op is one that is not removed.)
+//   - A storage that lives while a kept op runs counts for as long as it lives.
+//   - A storage that is freed before the next kept op begins counts at that op.
+//   - From the first backward pass on, some takes may hold storages of the second kind at an op where others hold none.
+//     Then each take's largest sum of them at such an op counts at every kept op from there on.
+// A storage that a kept op uses stays as it is.
 
 #include "ullage/predict/law.h"
 #include "ullage/trace/take/take.h"
@@ -27,11 +27,12 @@
 namespace ullage::predict {
 
 struct InputWork {
-  trace::TraceFile file;     // without those ops
-  std::vector<bool> inputs;  // index: StorageId of take 0. Made by one of those ops and used by another op
+  trace::TraceFile file;  // without those ops
+  // Index: StorageId of take 0. True: made by a removed op, or while no op ran, and used by a kept op.
+  std::vector<bool> inputs;
 };
 
-// LeftOut: without such storages, for a comparison that only asks where the takes differ.
+// Whether the bytes of the removed ops are put back. LeftOut: for a comparison that only asks where the takes differ.
 enum class HeldByThem { PutBack, LeftOut };
 
 // `order` as in Sequence. Nothing if no take has such ops, or if a take has no parameter, because inputs cannot be

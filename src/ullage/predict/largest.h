@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Searches for the largest value of each knob, and of both sides of a square picture, with which the program fits in a
-// memory. The search doubles the value while it fits, then bisects. At last it tries the next two values, which may
-// need less if a kernel takes another path there. A value for which the takes do not suffice counts as one that does
-// not fit.
+// Searches for the largest value of each knob, and of both sides of a square picture, with which the program fits into
+// `memory` bytes. The search doubles the value while it fits, then bisects. At last it tries the next two values, which
+// may need less if a kernel takes another path there. A value for which the takes do not suffice counts as one that
+// does not fit.
 
 #include "ullage/predict/predict.h"
 #include "ullage/predict/sequence.h"

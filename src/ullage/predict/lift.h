@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far slack raises the peak: scratch that ops may take beyond what the laws give (thresholds.h: slack_of_ops()).
+// Finds by how much slack raises the peak. Slack is the scratch that ops may take beyond what the laws give
+// (thresholds.h: slack_of_ops()).
 
 #include "ullage/predict/thresholds.h"
 #include "ullage/trace/take/take.h"
@@ -16,10 +17,10 @@ namespace ullage::predict {
 inline constexpr Bytes kNoBound{1ull << 50};
 
 struct Lift {
-  EventId at;  // where the op has the most live bytes
+  EventId at;  // the event within the op at which the most bytes are live
   OpId op;
-  Bytes live;   // there, without the slack
-  Bytes bytes;  // of the slack
+  Bytes live;   // live bytes at that event, without the slack
+  Bytes bytes;  // the slack of the op
 };
 
 // Returns the op whose live bytes and slack add up to the most; nothing if no op has slack. `live` is indexed by

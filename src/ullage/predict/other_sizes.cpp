@@ -10,12 +10,12 @@ namespace {
 using trace::OpDetail;
 using Values = std::vector<std::int64_t>;  // one for each axis of the grid
 
-constexpr std::int64_t kParts = 64;  // if several knobs move together, they move in this many parts of the way
+constexpr std::int64_t kParts = 64;  // if several knobs move together, the way is divided into this many parts
 
 struct Axis {
-  std::int64_t first = 0;  // the least value with the target's remainder that is not below the present first one
+  std::int64_t first = 0;  // the least value with the target's remainder that is not below the takes' least value
   std::int64_t step = 1;
-  std::int64_t span = 0;   // distance from the first to the last of as many values as now
+  std::int64_t span = 0;   // distance from the first to the last new value, of which there are as many as in the takes
   std::int64_t most = -1;  // the largest number with first + most * step + span below the target; -1 if there is none
 };
 

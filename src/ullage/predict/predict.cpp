@@ -250,7 +250,8 @@ Result<Compared> from_other_sizes(const trace::TraceFile& file, const Question& 
                "counted at its most");
   }
   if (std::holds_alternative<Different>(*again)) {
-    // Says where they differ in other ops too. If they do not, the takes differ only in when inputs are prepared.
+    // Compares without what those ops hold. A difference that is left is in other ops, and is the answer. If none is
+    // left, the takes differ only in how inputs are prepared, and the first difference is the answer.
     const auto alone = without_input_work(file, arranged.grid, arranged.order, HeldByThem::LeftOut);
     again = compared(alone->file, question, alone->inputs);
     if (!again || !std::holds_alternative<Different>(*again)) return answer;

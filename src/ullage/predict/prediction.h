@@ -26,13 +26,13 @@ enum class Law {
 struct Row {
   std::string name;  // "parameters", "saved activations", "program and libraries", "CUDA context"
   Bytes bytes;
-  std::string source;  // where the figure comes from, unless it follows from the takes; else empty
+  std::string source;  // where the figure comes from; empty if it follows from the takes
 };
 
 // The outcome on a card of the stated capacity.
 struct CudaAnswer {
   bool fits = false;
-  std::uint64_t retries = 0;  // how often cached segments were given back to make room; it fits, but is slower
+  std::uint64_t retries = 0;  // how often cached segments were given back to make room, which makes the program slower
   // If it does not fit: the first request that fails, as in torch's message. If only `requested` and `device_free` are
   // set, not even the CUDA context fits.
   Bytes requested, allocated, reserved, device_free;
@@ -53,7 +53,7 @@ struct Cuda {
 struct LargestThatFits {
   std::string knob;           // "batch"
   std::int64_t value = 0;     // 0: not even the smallest size tried fits
-  Bytes process_peak;         // at that value, or if none fits, at the smallest
+  Bytes process_peak;         // at that value; if none fits, at the smallest value tried
   Law law = Law::Exact;       // of process_peak
   bool more_may_fit = false;  // larger values might fit: the takes do not tell
   std::string word{};         // how the value is written on the command line, "bf16"; empty: as its number
@@ -70,7 +70,7 @@ struct LargestSquare {
 // Whether `ullage run` can keep to the memory that was asked about, if the program does not fit it without a plan.
 struct PlannedFit {
   bool fits = false;
-  Bytes least;                                // memory of the process for which a plan was found, or a bound on it
+  Bytes least;  // of the process. If `fits`, no plan exists for less; else the least memory for which one was found
   double more_time = 0;                       // as a part of a plain step's; zero if it does not fit
   std::uint64_t recomputed = 0, spilled = 0;  // per step: ops that are run again, and spills of a storage
 };

@@ -15,8 +15,8 @@ namespace ullage::predict {
 // and deaths stay.
 void remove_ops(trace::Take& take, std::vector<bool> ops);
 
-// Gives every event that the take names its new number. `numbers`: by old number, and one more for the end. The events
-// themselves stay as they are.
+// Replaces every event number in the take's storages, ops and notes by its new one. `numbers`: by old number, and one
+// more for the end. The list of events itself stays as it is.
 void renumber_events(trace::Take& take, const std::vector<std::uint64_t>& numbers);
 
 }  // namespace ullage::predict

@@ -14,7 +14,7 @@ using trace::TensorUse;
 __extension__ typedef unsigned __int128 WideCount;  // "using" does not take __extension__
 
 constexpr std::int64_t kChannels = 16;     // oneDNN pads channels to multiples of this
-constexpr Bytes kMostScratch{1ull << 60};  // also if no bound is known (lift.h: kNoBound), or the file is damaged
+constexpr Bytes kMostScratch{1ull << 60};  // no bound is known (lift.h: kNoBound or more), or the file is damaged
 constexpr WideCount kTooMany = WideCount{1} << 80;
 
 Bytes bytes_of(WideCount count) {

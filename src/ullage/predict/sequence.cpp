@@ -10,7 +10,7 @@
 namespace ullage::predict {
 namespace {
 
-// The first take with lost events, as a difference: whether these are the same is not known.
+// Returns the first take with lost events as a difference, because nobody knows whether those events were the same.
 std::optional<Difference> lost_events(const trace::TraceFile& file) {
   for (std::size_t i = 0; i < file.takes.size(); ++i) {
     if (file.takes[i].gaps.empty()) continue;
@@ -42,7 +42,7 @@ bool sizes_differ(const trace::TraceFile& file, const Sequence& sequence, std::s
   return false;
 }
 
-// A knob whose first and last value give the same sizes everywhere.
+// Returns a knob whose first and last value give the same sizes everywhere; nothing if there is none.
 std::optional<std::string> idle_knob(const trace::TraceFile& file, const Sequence& sequence) {
   const std::vector<Grid::Axis>& axes = sequence.grid.axes;
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {

@@ -20,9 +20,9 @@ namespace ullage::predict {
 // The first place where a take differs from take 0, or where a size follows no law.
 struct Difference {
   std::size_t take = 0;  // index of the other take in the file
-  EventId event;         // of take 0; its end if only the other take goes on
+  EventId event;         // of take 0; the end of take 0 if only the other take goes on. Lost events: of the other take
   std::string here;      // what take 0 does there: "aten::mean frees 4 B in backward"
-  std::string there;     // what the other take does
+  std::string there;     // what the other take does; empty if a size follows no law
   std::string why;       // the reason, if one is known; else empty
 };
 

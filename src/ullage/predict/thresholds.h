@@ -70,7 +70,7 @@ struct Crossing {
 };
 
 // Returns at most one crossing for each op; empty if all takes are on the target's side. `target` is the take that at()
-// (sequence.h) or evaluate_take() (evaluation.h) computed.
+// (sequence.h) or evaluate_take() (evaluation.h) computed, or a take of only its first ops (parting.h).
 std::vector<Crossing> crossings(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
 
 // Returns values of the knobs to record instead: as many as now, on the target's side of every crossing, and as small
