@@ -53,7 +53,7 @@ constexpr CudaRule kCudaRules[] = {
      "torch/optim/optimizer.py, _default_to_fused_or_foreach; torch/optim/adam.py, _multi_tensor_adam"},
     {CudaEffect::AddForThread, kMatrixProducts, 8519680_B, 32_MiB, "cuBLAS workspaces",
      "one workspace for the forward pass and one for autograd's thread, kept for good",
-     "ATen/cuda/CublasHandlePool.cpp: 2 x 4096 + 8 x 16 KiB, 32 MiB on Hopper; public recordings: one in each of 8 "
+     "ATen/cuda/CublasHandlePool.cpp: 2 x 4 MiB + 8 x 16 KiB, 32 MiB on Hopper; public recordings: one in each of 8 "
      "forward passes, two in each of 5 steps with a backward pass"},
     {CudaEffect::AddWithin,
      "aten::addmm aten::_addmm_activation",

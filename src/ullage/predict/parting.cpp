@@ -46,8 +46,8 @@ std::string text(const Crossing& crossing) {
   const auto count = [](std::int64_t n) { return count_text(std::uint64_t(std::max<std::int64_t>(n, 0))); };
   const std::string takes =
       crossing.least == crossing.most ? count(crossing.least) : count(crossing.least) + " to " + count(crossing.most);
-  return crossing.op + ": " + crossing.rule + "; the sizes tried give it " + takes + ", the size asked for " +
-         count(crossing.target);
+  return crossing.op + ": " + crossing.rule + "; the figure that decides is " + takes + " at the sizes tried, " +
+         count(crossing.target) + " at the size asked for";
 }
 
 std::string text(const trace::TraceFile& file, const Difference& difference) {

@@ -16,7 +16,7 @@ constexpr Rule kThresholdRules[] = {
      "a size of one counts as any layout: kernels copy less or more and convolutions take another path",
      "c10/core/Contiguity.h; ATen/native/Convolution.cpp; measured: DCGAN-64 at batch 1"},
     {kThresholdConvolutions, Quantity::PointwiseBatch, 16, When::OneThread,
-     "one thread computes a convolution of one pixel through oneDNN from batch 16 on",
+     "one thread computes a convolution with a kernel of one pixel through oneDNN from batch 16 on",
      "ATen/native/Convolution.cpp, use_mkldnn; measured"},
     {kThresholdConvolutions, Quantity::Batch, 16, When::WithoutOneDnn,
      "without oneDNN convolutions go through NNPACK from batch 16 on, with a block for each picture",
