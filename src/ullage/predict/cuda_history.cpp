@@ -73,6 +73,7 @@ class Translator final {
     return running_.back();
   }
 
+  // Is it memory that only the CPU's kernels take, by a rule that removes it?
   bool removed(StorageId id) const {
     const trace::Storage& storage = take_.trace.storages[id.value];
     const OpId op = op_of(id);
@@ -94,6 +95,7 @@ class Translator final {
     return holds_lists_ && !storage.from_before && storage.born < storage.died &&
            storage.born.value < optimizer_until_.size() && storage.died.value < optimizer_until_[storage.born.value];
   }
+  // Is it a temporary that such an optimizer does not make, because it works in place there?
   bool in_place(StorageId id) const {
     const OpId op = take_.trace.storages[id.value].op;
     if (!held(id) || op.value >= take_.trace.ops.size()) return false;

@@ -2,7 +2,8 @@
 #pragma once
 
 // How the memory requests of a CUDA run differ from those of a CPU run: one table, each row with its source. No row has
-// been compared with a card yet, so predictions made with it say that they are not calibrated.
+// been compared with a card yet, so predictions made with it say that they are not calibrated. When
+// a card has been measured, correct its rows or add some.
 
 #include "ullage/base/bytes.h"
 

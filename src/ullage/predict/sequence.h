@@ -2,9 +2,9 @@
 #pragma once
 
 // Compares takes. If they do the same in the same order, the program would do the same at any other size, with other
-// bytes. Events, ops (name, node, layer, mode, the storage of each use), saves, roles and borders are compared. Bytes,
-// sizes of tensors and times are not compared. The order in which the worker threads of one op allocate and free may
-// differ too, if the storages correspond.
+// bytes. Events, ops (name, node, layer, mode; storage, type and rank of each use), saves, roles, borders and the
+// places of charges are compared. Bytes, sizes of tensors and times are not compared. The order in which the worker
+// threads of one op allocate and free may differ too, if the storages correspond.
 
 #include "ullage/base/result.h"
 #include "ullage/predict/law.h"

@@ -40,6 +40,7 @@ std::string_view base_name(std::string_view op);
 // Is the name in a list of names separated by spaces? Always true if the list is "*".
 bool listed(std::string_view list, std::string_view op);
 
+// When a rule applies: by the number of threads that torch computes with, or by whether torch uses oneDNN.
 enum class When : std::uint8_t { Always, ManyThreads, OneThread, WithoutOneDnn };
 
 struct Rule {

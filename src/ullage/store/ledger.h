@@ -9,7 +9,7 @@
 //
 // Every field that changes is an atomic word, or a text whose length is one. There are no locks, because a writer may
 // die at any instruction. Sizes are bytes and times microseconds unless a comment says otherwise. The layout is private
-// to one version of Ullage (kLayout).
+// to one version of Ullage. To report a new figure, add a field and raise kLayout.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"

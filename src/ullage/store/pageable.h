@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The pager's record of one storage: where its bytes are, and how it is used.
+// The pager's record of one storage: where its bytes are, and how it is used. Edit distance() to change which storages
+// are evicted first.
 //
 //              write out, take the pages           fill pages elsewhere, move them in
 //   Resident ------------------------> Spilled -----------------------> Returning --> Resident and clean
@@ -67,7 +68,7 @@ struct Pageable {
 using Pageables = std::map<Address, Pageable>;
 
 // Estimates in how many ops the storage is needed again. The farthest is evicted first.
-//   1. If the history predicts its next use or its end (use_history.h): as many ops as predicted.
+//   1. If the history predicts its next use or its end (use_history.h) for an op to come: as many ops as predicted.
 //   2. Else, if autograd has saved it: the longer ago, the farther, because backward is forward's mirror image.
 //   3. Else, if it was used a few ops ago: soon again.
 //   4. Else: far away. Of these, the most recently used is the farthest, because programs go round in circles.

@@ -25,7 +25,7 @@ namespace {
 using Way = UnnamedFile::Way;
 
 constexpr Bytes kCopyChunk = 1_MiB;
-// File systems allow files of at least this length (ext4: 16 TiB, with blocks of 4 KiB).
+// 8 TiB. The usual file systems allow files of at least this length (ext4: 16 TiB, with blocks of 4 KiB).
 constexpr Bytes kLongestFile = 8_GiB * 1024;
 
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(ULLAGE_CHECKSUMS)

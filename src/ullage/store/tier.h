@@ -2,7 +2,7 @@
 #pragma once
 
 // A tier is where the bytes of spilled storages go: the spill file (spill_file.h); for a card, locked host memory comes
-// first (cuda/host_tier.h).
+// first (cuda/host_tier.h). Implement Tier to add another place for them.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
