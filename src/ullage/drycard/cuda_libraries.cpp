@@ -53,7 +53,7 @@ bool is_hash(std::string_view text) {
 
 std::string_view cuda_library(std::string_view soname) {
   std::string_view stem = soname.substr(0, soname.find(".so"));
-  if (stem.size() == soname.size() || soname.find('/') != soname.npos) return {};  // sonames become file names
+  if (stem.size() == soname.size() || soname.find('/') != soname.npos) return {};  // stubs are files named so
   if (const auto dash = stem.rfind('-'); dash != stem.npos && is_hash(stem.substr(dash + 1)))
     stem = stem.substr(0, dash);
   for (const auto& family : kFamilies) {

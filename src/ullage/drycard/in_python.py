@@ -45,7 +45,8 @@ class Account:
     # ---- steps
 
     def optimizer_stepped(self, optimizer, *_):
-        """Counts steps. In a step the optimizers step in the order of the first step, and as often as there."""
+        """Counts steps. The first step ends when an optimizer is called again. A later step ends when all optimizers of
+        the first have been called, in its order; a call out of that order counts as a step's first."""
         one = id(optimizer)
         if not self.is_cycle_known:
             if one not in self.first_cycle:

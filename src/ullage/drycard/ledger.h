@@ -8,7 +8,8 @@
 //   program:  maps the file at its first CUDA call, and makes it if it is missing. If the file has another layout,
 //             leaves it alone and keeps a private account
 //
-// Every field is an atomic word. There are no locks, because a writer may die at any instruction. All sizes are bytes.
+// Every field but the texts is an atomic word. There are no locks, because a writer may die at any instruction. All
+// sizes are bytes.
 
 #include <array>
 #include <atomic>
@@ -37,8 +38,8 @@ struct LedgerCard {
 
 // The bytes that one living process holds. The next process takes over the slot of one that is gone.
 struct LedgerProcess {
-  std::atomic<std::int32_t> pid{0};  // 0: free
-  std::atomic<std::uint32_t> reserved{0};
+  std::atomic<std::int32_t> pid{0};        // 0: free
+  std::atomic<std::uint32_t> reserved{0};  // unused
   std::array<LedgerWord, kMostCards> used{};
   std::array<LedgerWord, kMostCards> context{};
 };
@@ -53,8 +54,8 @@ struct LedgerName {
 // With checks: an error that would have corrupted data or crashed on a real card (card/work.h), or a refused request.
 // `set` is written last.
 struct LedgerFinding {
-  std::atomic<std::uint32_t> set{0};
-  std::array<char, 252> text{};  // ends with a zero
+  std::atomic<std::uint32_t> set{0};  // 0: free or being written, 1: there
+  std::array<char, 252> text{};       // ends with a zero
 };
 
 struct CardLedger {
@@ -77,7 +78,7 @@ struct CardLedger {
   LedgerWord read_bytes{0};
   LedgerWord synchronized{0};   // waits for a stream, an event or a card
   LedgerWord processes{0};      // processes that made a context on some card
-  LedgerWord unknown_calls{0};  // calls of functions that are not implemented
+  LedgerWord unknown_calls{0};  // of functions that are not implemented and do more than compute (card/unknown.h)
   // Plans of cuDNN whose workspace counts as 0, because the real library is missing or cannot plan without a card.
   LedgerWord unanswered_plans{0};
   LedgerWord unanswered_rnns{0};  // calls of cuDNN's recurrent networks, whose spaces count as 0

@@ -5,8 +5,8 @@ has content.
 A value that came from the host, or from a constant, is known. If all inputs of a torch function are known and small, it
 is called on the CPU too, in addition to the dry call. So values that the program reads from its result are true: masks,
 lengths, loop conditions. All else is unknown and reads as zeros. If a size depends on unknown values, it is taken as
-the largest possible, and function and line are noted. If an unknown condition decides whether the program raises an
-error, it is given the value that raises none.
+the largest possible (repeat_interleave: one of each, bincount: one bin). Then function and line are noted. If an
+unknown condition decides whether the program raises an error, it is given the value that raises none.
 
 Calls of Python are followed, but not those of the backward pass, because a mode below autograd would change when
 gradients are freed. What these calls write is noticed by the version that autograd counts for each tensor.
@@ -22,9 +22,10 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 MOST_BYTES = 1 << 16  # of one storage whose values are followed
-MOST_PLACES = 100
+MOST_PLACES = 100  # of the program at which unknown sizes are noted
 
-# By names, which functions and methods share. They give no value, or one that the program's generator decides.
+# These tables have names, because a function and the method of that name are treated alike. The functions of this one
+# give no value, or one that the program's generator of random numbers decides.
 NOT_COMPUTED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "rand", "rand_like",
                 "randn", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_", "uniform_", "random_",
                 "bernoulli", "bernoulli_", "multinomial", "poisson", "exponential_", "geometric_", "cauchy_", "log_normal_",
@@ -40,6 +41,7 @@ WHERE_UNKNOWN = {"_amp_update_scale_": torch.zeros_like, "isfinite": torch.zeros
 # at a length or at a computed value ends at the length.
 DECIDED_BY = {"__or__": True, "__ror__": True, "__ior__": True, "bitwise_or": True, "logical_or": True,
               "__and__": False, "__rand__": False, "__iand__": False, "bitwise_and": False, "logical_and": False}
+# Functions that write some of their arguments: the places of these arguments, from 0 on.
 WRITES_ARGUMENTS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
 
 
@@ -48,7 +50,8 @@ def masks_in(index):
     return [one for one in parts if isinstance(one, torch.Tensor) and one.dtype in (torch.bool, torch.uint8)]
 
 
-# Functions that read from the card how many elements are not zero: what is counted, in the order of the reads.
+# Functions that read from the card how many elements of a tensor are not zero. Each has a function of the arguments
+# that returns these tensors, in the order of the reads.
 COUNTS = {"nonzero": lambda args: [args[0]], "argwhere": lambda args: [args[0]],
           "where": lambda args: [args[0]] if len(args) == 1 else [],
           "__getitem__": lambda args: masks_in(args[1]), "__setitem__": lambda args: masks_in(args[1]),
@@ -118,7 +121,7 @@ class Known:
     """The content of one storage of the card, on the host."""
 
     def __init__(self, storage):
-        self.alive = StorageWeakRef(storage)  # as long as it stands, no other storage gets this one's key
+        self.alive = StorageWeakRef(storage)  # while this reference exists, no other storage gets the same key
         self.content = torch.zeros(storage.nbytes(), dtype=torch.uint8, device="cpu")
         self.extent = (0, 0)  # bytes that are known
         self.version = None
@@ -213,6 +216,8 @@ class Values(TorchFunctionMode):
         return False
 
     def shape_of(self, tensor):
+        """Returns zeros on the host in the tensor's shape, in place of values that are unknown or not read. Raises
+        Unknown if they would be too many bytes."""
         if tensor.numel() * tensor.element_size() > MOST_BYTES:
             raise Unknown
         return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// Exports a function under its C name and without a symbol version, so that the loader finds it before that of the real
-// library.
+// Exports a function under its C name and without a symbol version. The loader takes such a symbol for any version that
+// a program wants.
 #define ULLAGE_CARD_API extern "C" __attribute__((visibility("default")))
 
 namespace ullage::drycard {

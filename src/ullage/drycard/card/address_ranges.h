@@ -18,8 +18,9 @@ class AddressRanges final {
  public:
   void add(Address begin, Address end) { give(begin, end - begin); }
 
-  // Takes `size` bytes at a multiple of `alignment`, a power of two; at `wanted`, a multiple too, if that place is
-  // free. Returns 0 if no free part is large enough.
+  // Takes `size` bytes, at `wanted` if they are free there (0: anywhere), else at the lowest multiple of `alignment`
+  // that has room. `alignment` is a power of two; `wanted` is not rounded to it. Returns 0 if no free part is large
+  // enough.
   Address take(std::size_t size, std::size_t alignment, Address wanted = 0) {
     if (wanted != 0) {
       auto it = free_.upper_bound(wanted);
@@ -32,6 +33,7 @@ class AddressRanges final {
     return 0;
   }
 
+  // Makes the bytes free. None of them may be free already.
   void give(Address at, std::size_t size) {
     Address end = at + size;
     auto after = free_.lower_bound(at);

@@ -10,8 +10,8 @@ namespace ullage::drycard {
 
 namespace {
 
-// The ratio of single- to double-precision speed. The large chip of a generation (minor version 0) has many units for
-// double precision.
+// The ratio of single- to double-precision speed. Up to capability 10, the large chip of a generation (minor version 0)
+// has many units for double precision.
 int double_ratio(const CardModel& card) {
   if (card.major >= 12) return 64;
   return card.minor == 0 ? 2 : 32;
@@ -21,6 +21,7 @@ int double_ratio(const CardModel& card) {
 
 int attribute_of(int attribute, int ordinal) {
   const CardModel& card = machine().model;
+  // The numbers are those of CUdevice_attribute in cuda.h.
   switch (attribute) {
     case 1:
       return 1024;  // threads per block

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and memset. Device memory has no content: a copy to it is dropped, a copy from it gives zeros. So a card's
-// memory takes no host memory, and no old bytes are ever read. A copy between two places of the host is real. values.py
-// may know what an op reads; it then sets the numbers before (ullage_drycard_answer_reads).
+// memory takes no host memory, and no old bytes are ever read. A copy between two places of the host is real. Two kinds
+// of copies from a card give more than zeros. values.py may know the numbers that an op is about to read, and then sets
+// them first (ullage_drycard_answer_reads). Small buffers that a collective op wrote have content (copies.h).
 
 #include "ullage/drycard/card/copies.h"
 
@@ -227,9 +228,9 @@ Error read_symbol(void* to, std::size_t bytes) {
 
 }  // namespace
 
-// Sets what the reads of this thread give from now on: `count` numbers one after the other (16 at most); 0 means zeros
-// again. If `known`, the numbers are true and the reads do not count as reads of unknown bytes. Returns how often this
-// thread has read since the last call.
+// Sets what the reads of this thread give from now on: `count` numbers one after the other (16 at most); a `count` of 0
+// means zeros again. If `known`, the numbers are true and the reads do not count as reads of unknown bytes. Returns how
+// often this thread has read since the last call.
 ULLAGE_CARD_API int ullage_drycard_answer_reads(const std::int64_t* numbers, int count, int known) {
   const int reads = answer.reads;
   answer = {};

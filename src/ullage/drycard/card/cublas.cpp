@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS and cuBLASLt: handles and their settings. Every product has one algorithm without a workspace of its own. The
-// workspaces of torch's cuBLAS calls are allocated by torch (cublasSetWorkspace), so they are counted there.
+// cuBLAS and cuBLASLt: handles and their settings. Every product has one algorithm without a workspace of its own.
+// Torch allocates the workspaces of its cuBLAS calls itself (cublasSetWorkspace), so they count like its tensors.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/handles.h"

@@ -42,7 +42,7 @@ int no_bytes(std::size_t* size) {
 }  // namespace
 
 // torch refuses to run with an older version than the one that it was built with. Without the real library,
-// ULLAGE_DRYCARD_CUDNN states the version; if it is not set, the newest that there can be of cuDNN 9.
+// ULLAGE_DRYCARD_CUDNN states the version. If the variable is not set, the version is the newest that cuDNN 9 can have.
 ULLAGE_CARD_API std::size_t cudnnGetVersion() {
   if (const CudnnLibrary* real = cudnn_library()) return real->version();
   const char* text = std::getenv("ULLAGE_DRYCARD_CUDNN");

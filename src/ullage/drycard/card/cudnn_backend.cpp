@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuDNN's backend descriptors. If the real library is there, it answers. It gets the description of the card, but never
-// the handle, and nothing is executed. Without it, what was set can be read back, and every operation graph has one
-// engine without a workspace. The ledger counts the plans made that way.
+// the program's handle, and nothing is executed. Without the real library, what was set can be read back, and every
+// operation graph has one engine without a workspace. The ledger counts the plans made that way.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/cudnn_library.h"
@@ -146,8 +146,8 @@ int read_back(const Descriptor& descriptor, int name, int type, std::int64_t wan
   const auto it = descriptor.values.find(name);
   const std::size_t width = width_of(type);
   if (it == descriptor.values.end()) {
-    // A value that was never set is returned as none. Descriptors that the caller asks to be filled in stay as they
-    // are.
+    // For a value that was never set, the count is 0 and the bytes are zeros. Descriptors that the caller asks to be
+    // filled in stay as they are.
     if (type != kTypeDescriptor && wanted > 0 && out != nullptr) {
       std::memset(out, 0, static_cast<std::size_t>(wanted) * width);
     }

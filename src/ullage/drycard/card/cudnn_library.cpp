@@ -16,7 +16,7 @@ constexpr int kDeviceDescriptor = 38;  // CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR
 constexpr int kDeviceJson = 2702;      // CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION
 constexpr int kTypeCharacter = 24;     // CUDNN_TYPE_CHAR
 
-// Writes the 25 members that cuDNN 9.20 requires. If one is missing, cuDNN's log names it (CUDNN_LOGLEVEL_DBG=2).
+// Writes the 23 members that cuDNN 9.20 requires. If one is missing, cuDNN's log names it (CUDNN_LOGLEVEL_DBG=2).
 int write_description(const CardModel& card, char* text, std::size_t room) {
   return std::snprintf(
       text, room,

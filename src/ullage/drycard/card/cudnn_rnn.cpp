@@ -196,8 +196,8 @@ ULLAGE_CARD_API int cudnnGetRNNWeightParams(void*, const Recurrent* net, int pse
   describe(*net, bias_of(*net, pseudo, linear), space, bias, bias_at);
   return 0;
 }
-// The bytes that the layers keep for the backward pass are not known. So 0 bytes are returned, and the ledger counts
-// the call.
+// The bytes of the workspace, and those that the layers keep for the backward pass, are not known. So 0 bytes are
+// returned, and the ledger counts the call.
 ULLAGE_CARD_API int cudnnGetRNNTempSpaceSizes(void*, const Recurrent*, int, void*, std::size_t* work,
                                               std::size_t* reserve) {
   ledger().unanswered_rnns.fetch_add(1);

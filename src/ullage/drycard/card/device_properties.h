@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The layouts of cudaDeviceProp. CUDA 13 dropped nine fields of CUDA 12. CUDA 11's layout, which libcudart.so.12 still
+// The layouts of cudaDeviceProp. CUDA 13 dropped eight fields of CUDA 12. CUDA 11's layout, which libcudart.so.12 still
 // serves under the old name, is the first part of CUDA 12's.
 
 #include "ullage/drycard/card/abi.h"

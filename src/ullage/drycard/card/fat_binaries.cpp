@@ -155,7 +155,7 @@ KernelFacts& kernel_facts(const void* function, int card) {
   if (kernel->name != nullptr) facts.name = kernel->name;
   const Code* code = best_code(module, card);
   if (code == nullptr || code->text) return facts;
-  static auto* const last = new std::pair<const Code*, std::vector<std::uint8_t>>;  // kernels come in groups
+  static auto* const last = new std::pair<const Code*, std::vector<std::uint8_t>>;  // for the next kernel
   if (last->first != code) *last = {code, decompressed(code->bytes, code->size)};
   const KernelCode its = kernel_code(last->second, facts.name);
   facts.is_known = !its.arguments.empty();

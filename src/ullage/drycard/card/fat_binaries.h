@@ -11,9 +11,11 @@
 
 namespace ullage::drycard {
 
-// `wrapper` is the argument of __cudaRegisterFatBinary. Returns the handle of the module, which is never freed.
+// `wrapper` is the argument of __cudaRegisterFatBinary; what it points to must never be freed. Returns the handle of
+// the module, which is never freed either.
 void** register_fat_binary(const void* wrapper);
-// `function` is the host function that stands for a kernel of that module, `name` the kernel's, which is never freed.
+// `function` is the host function that stands for a kernel of that module. `name` is the kernel's name; its text must
+// never be freed.
 void register_function(void** module, const void* function, const char* name);
 
 // Returns the capability (86 for 8.6) of the code of `function` that a card of capability `card` runs. Returns `card`
@@ -25,11 +27,12 @@ std::optional<int> code_for(const void* function, int card);
 struct KernelFacts {
   const char* name = "a kernel";
   ArgumentWords words;
-  bool is_known = false;  // false: the module's code could not be read
+  bool is_known = false;  // false: the kernel or its module's machine code could not be found or read
   std::size_t code = 0;   // bytes that a card loads for it
   bool is_new = true;     // it was not launched yet
 };
-// For a card of that capability; the first call for a function decides it. The reference stays valid.
+// Returns the facts of `function` on a card of capability `card`. The first call for a function works them out; later
+// calls ignore `card`. The reference stays valid; the caller must guard the object.
 KernelFacts& kernel_facts(const void* function, int card);
 
 }  // namespace ullage::drycard

@@ -27,7 +27,8 @@ Error launch(const Executable* executable) {
   return kSuccess;
 }
 
-// CUDA's functions have more arguments; the callee may ignore them.
+// The exported functions that call this declare fewer arguments than CUDA's. On x86-64 a function may leave arguments
+// unread.
 Error add_node(void** node, Graph* graph, std::uint64_t kernels) {
   if (graph == nullptr) return kInvalidValue;
   const std::lock_guard hold(lock());

@@ -22,7 +22,7 @@ bool is_private(Address begin, Address end) {
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
   if (maps == nullptr) return false;
   char line[512];
-  Address at = begin;  // up to here it is
+  Address at = begin;  // [begin, at) is
   while (at < end && std::fgets(line, sizeof line, maps) != nullptr) {
     char* rest = line;  // "from-to rights offset device inode path"
     const Address from = std::strtoul(rest, &rest, 16);

@@ -30,7 +30,8 @@ Bytes part(Bytes of, std::size_t at, std::size_t size) {
 // kind, and the value.
 std::vector<std::size_t> sizes_of(Bytes attributes) {
   constexpr std::uint8_t kSized = 4;  // the 16 bits are the size of the value that follows
-  // Index, ordinal, offset, and a word with the size: from bit 18 on, or as it is where arguments may be larger.
+  // The value of these two kinds is an index, an ordinal, an offset, and a word with the size. The size is in the bits
+  // from 18 on, or, where arguments may be larger, in the low 16 bits.
   constexpr std::uint8_t kArgument = 0x17;
   constexpr std::uint8_t kLargeArgument = 0x45;
   std::vector<std::size_t> sizes;

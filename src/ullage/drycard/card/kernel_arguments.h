@@ -25,8 +25,8 @@ KernelCode kernel_code(std::span<const std::uint8_t> machine_code, std::string_v
 // Returns the machine code that begins at `image`, an ELF file. Empty if it is none: text (PTX), or a container.
 std::span<const std::uint8_t> machine_code_at(const void* image);
 
-// Returns `code`, decompressed if it is compressed. `size` is its size when decompressed. Empty if it cannot be
-// decompressed (libzstd.so.1 is missing).
+// Returns `code`, decompressed if zstd compressed it; any other code as it is. `size` is the size when decompressed.
+// Empty if it cannot be decompressed: libzstd.so.1 is missing, or the code is damaged.
 std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::size_t size);
 
 // Finds the words among the arguments of one kernel that are addresses of a card.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Launches of kernels, and the answers to questions about kernels. The answers do not come from a kernel's code. So
-// every kernel has the same figures: kRegistersOfKernel registers and no shared memory of its own. These figures matter
-// because some kernels take scratch by how many blocks fit on a multiprocessor.
+// Launches of kernels, and the answers to questions about kernels. The answers do not come from a kernel's code, except
+// for its compute capability (fat_binaries.h). So every kernel has the same figures: kRegistersOfKernel registers and
+// no shared memory of its own. These figures matter because some kernels take scratch by how many blocks fit on a
+// multiprocessor.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/fat_binaries.h"

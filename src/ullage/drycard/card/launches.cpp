@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the runtime: the program registers them when it is loaded. A launch only counts; questions about a kernel
-// get plain figures.
+// Kernels of the runtime: the program registers them when it is loaded. A launch is only counted; with checks, the
+// addresses among its arguments are checked too (work.h). Questions about a kernel get the same figures for all
+// (kernels.h).
 
 #include "ullage/drycard/card/fat_binaries.h"
 #include "ullage/drycard/card/kernel_arguments.h"

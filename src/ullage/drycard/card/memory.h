@@ -54,12 +54,13 @@ Error release(Address at);
 
 // Is this an address of memory that the program has allocated or reserved? The caller must hold lock().
 bool is_ours(Address at);
-// Returns the first address in [begin, end) of a card at which nothing is mapped; 0 if there is none. The caller must
-// hold lock().
+// Returns the first address in [begin, end) of a card at which nothing is mapped or allocated; 0 if there is none. The
+// caller must hold lock().
 Address first_unmapped(Address begin, Address end);
 
 // Returns the ordinal of the card whose mapped pages (virtual_memory.cpp) are at that address; -1 if nothing is mapped
-// there. Pages of host memory count as those of card 0. `begin` and `size` get the mapping; both may be null.
+// there. Pages of host memory count as those of card 0. `begin` and `size` get the mapping; both may be null. The
+// caller must hold lock().
 int card_of_mapping(Address at, Address* begin, std::size_t* size);
 
 }  // namespace ullage::drycard

@@ -77,7 +77,8 @@ Machine read_machine() {
   return made;
 }
 
-// Maps the ledger's file. If there is none, or one of another build, returns private memory.
+// Maps the ledger's file, and makes it if it is missing. Returns private memory if no file is named, or if it cannot be
+// mapped or is of another build.
 CardLedger* map_ledger() {
   const auto map = [](int flags, int fd) {
     void* place = ::mmap(nullptr, sizeof(CardLedger), PROT_READ | PROT_WRITE, flags, fd, 0);

@@ -14,7 +14,7 @@
 namespace ullage::drycard {
 
 // The machine that the program sees. It is read once from the environment:
-//   ULLAGE_DRYCARD_CARD    a name of cards.h; if not set or unknown ("cuda"): a card like an A100
+//   ULLAGE_DRYCARD_CARD    a name of cards.h; if not set or unknown ("cuda"): a card like an A100 of 80 GB
 //   ULLAGE_DRYCARD_MEMORY  total bytes of each card, instead of the table's
 //   ULLAGE_DRYCARD_REFUSES 0: the cards state that total, but serve every request, to show what a program needs
 //   ULLAGE_DRYCARD_COUNT   how many of these cards there are, 0 to 16; if not set: 1

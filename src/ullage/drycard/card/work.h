@@ -6,16 +6,17 @@
 // work is done at once and nothing is checked.
 //
 // Work is done in the order of its stream, and as late as possible. It is done when the program waits for it, or when
-// more than kQueued pieces are queued. If the program asks whether it is done (cudaEventQuery), the answer is random;
-// "yes" makes it done.
+// more than 1024 pieces (kQueued) are queued on its stream. If the program asks whether it is done (cudaEventQuery),
+// the answer is random; "yes" makes it done.
 //
 // Reported are
 //   a launch, a copy, a memset     at an address where no page is mapped, or on bytes that a copy on another stream,
 //                                  not ordered before it, may still be writing
 //   a copy by the driver's calls   of bytes that work on another stream, not ordered before it, may still use. Torch's
 //                                  own copies are the runtime's calls; they may read bytes that a kernel reads
-//   an unmap, a release            of pages, or of locked host memory, that queued work uses; also of addresses where
-//                                  nothing is mapped, and of a page that is not there
+//   an unmap, an unlocking         of pages, or of locked host memory, that queued work uses; also an unmap where
+//                                  nothing is mapped
+//   a release                      of a page that is not there (cuMemRelease)
 //   a map                          of addresses that are mapped already
 //   a request                      beyond the card's memory, because a budget should keep the program below it
 //
@@ -51,11 +52,12 @@ bool is_stream_finished(const void* stream);
 
 // The work that an event waits for if it is recorded on this stream now.
 std::shared_ptr<const WorkClock> clock_of(const void* stream);
+// Lets the work that the stream gets from now on wait for the work in `clock`.
 void order_after(const void* stream, const std::shared_ptr<const WorkClock>& clock);
 void finish(const std::shared_ptr<const WorkClock>& clock);
 bool is_finished(const std::shared_ptr<const WorkClock>& clock);
 
-// The bytes are about to be unmapped, released or unlocked by the function `what`.
+// The bytes are about to be unmapped or unlocked by `what`. Reports it if queued work uses them.
 void check_unused(Address begin, std::size_t size, const char* what);
 
 void note_finding(const char* format, ...) __attribute__((format(printf, 1, 2)));

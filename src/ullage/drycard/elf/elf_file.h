@@ -47,8 +47,8 @@ class ElfFile final {
   std::string_view soname() const { return soname_; }  // empty: none
   std::span<const std::string_view> needed() const { return needed_; }
 
-  // Symbols that the file defines or imports. Local symbols and those that the loader cannot see are left out. In a
-  // file that exports nothing, so may be an imported symbol that no relocation names: it has no effect.
+  // Symbols that the file defines or imports. Local symbols and those that the loader cannot see are left out. If the
+  // file exports nothing, imported symbols that no relocation names may be left out too: they have no effect.
   Result<std::vector<ElfSymbol>> defined_symbols() const;
   Result<std::vector<ElfSymbol>> undefined_symbols() const;
 
