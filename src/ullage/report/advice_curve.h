@@ -12,14 +12,14 @@
 
 namespace ullage::report {
 
-// Makes the curve of a recording. If it has several devices or takes, takes the one with the highest reserved level.
-// The curve begins with the first step; without known steps, all of the recording is one step. `peak` is the run's, as
-// a Row has it. It is the curve's highest point: what it has beyond the reserved bytes is Curve::beside. Nothing: the
-// input has no history.
+// Makes the curve of a recording. If the recording has several devices or takes, the curve is that of the one with the
+// highest reserved level. The curve begins with the first step; without known steps, all of the recording is one step.
+// `peak` is the peak of the run, as in Row::peak, and the highest point of the curve. Curve::beside is what `peak` has
+// beyond the reserved bytes. Nothing: the input has no history.
 std::optional<advise::Curve> curve_of(const trace::Input& input, Bytes peak);
 
 // Makes the curve of a plan from the levels of its step. The chart has `steps` steps. The planned step is the last of
-// them, below the last recorded one; the others stay empty.
+// them, so it stands where the last recorded one does; the others stay empty.
 advise::Curve curve_of(const Table<plan::OpIndex, Bytes>& levels, std::size_t steps, Bytes beside);
 
 }  // namespace ullage::report

@@ -16,9 +16,11 @@ namespace ullage::report {
 
 struct TerminalStyle {
   bool colors = false;
-  bool unicode = false;               // the terminal shows UTF-8
-  unsigned width = 80;                // columns; values outside 40 to 120 count as the nearer of the two
-  std::optional<std::size_t> owners;  // rows of the peak's table; none: 8, or fewer to fit the screen
+  bool unicode = false;  // the terminal shows UTF-8
+  unsigned width = 80;   // columns; values outside 40 to 120 count as the nearer of the two
+  // Rows of the peak's table (of a plan: named sites). None: 8 of a diagnosis, or fewer to fit the screen; 5 of a
+  // prediction, 10 of a plan.
+  std::optional<std::size_t> owners;
 };
 
 // The most lines of one diagnosis, unless `owners` asks for more rows.

@@ -45,8 +45,8 @@ struct DryReport {
   struct Card {
     Bytes taken, used, context, requested, allocated, reserved;
   };
-  // The result of further dry runs for a size that the user asked about: the largest that fits and the smallest that
-  // does not. A value is missing if no such size was found, or if the program failed for another reason.
+  // The result of further dry runs at other values of the knob named `of`: the largest value that fits and the smallest
+  // that does not. A value is missing if no such size was found, or if the program failed for another reason.
   struct Largest {
     std::string of;
     std::optional<std::int64_t> fits, too_large;
@@ -66,8 +66,8 @@ struct DryReport {
   Seconds wall;
   Bytes host_peak;   // peak of the resident bytes of the program's processes on this machine
   Bytes host_total;  // memory of this machine, or the limit of the control group if that is less
-  // The kernel killed the program for lack of this machine's memory. Assumed if SIGKILL ended it at three quarters of
-  // `host_total` or more.
+  // The kernel killed the program for lack of this machine's memory: the control groups counted such a kill. If they
+  // did not, it is assumed when SIGKILL ended the program with `host_peak` at three quarters of `host_total` or more.
   bool host_ran_out = false;
   Bytes pinned_peak;             // peak of the host memory that the program locked for the card
   std::vector<Refused> refused;  // requests that torch could not serve
@@ -83,7 +83,8 @@ struct DryReport {
   // The number of cards on which the program took any memory.
   std::size_t used_cards() const;
   Bytes most_taken() const;  // the largest `taken` of any card
-  // The program failed, and its exception says that memory ran out. Without an exception: and a request was refused.
+  // Returns whether the program failed for lack of the card's memory: its exception says so, or it left no exception
+  // and a request was refused.
   bool ran_out() const;
   bool used_the_card() const { return used_cards() > 0; }
 };

@@ -22,7 +22,7 @@ struct ComparedWay {
   plan::Lever::Results results = plan::Lever::Results::BitEqual;
   plan::Plan::Outcome outcome = plan::Plan::Outcome::Fits;
   Bytes plain_peak, peak;  // of tensors; peak: as planned
-  Bytes least;             // memory of the process: the least for which a plan was found or may be found
+  Bytes least;             // of the process: if infeasible, a budget that would do; else below it no plan exists
   Seconds step, overhead;  // of the step as recorded, and what the plan adds
   bool allowed = true;
   bool chosen = false;
@@ -44,8 +44,8 @@ struct PlanReport {
 // names in a plan are untrusted.
 void write_terminal(const PlanReport& report, const TerminalStyle& style, const std::string& next, std::ostream& out);
 
-// Writes one object and a line end: the plan's file, with the field "curve" if a curve was asked for. Without a plan it
-// is an "ullage-plan-curve".
+// Writes one object and a line end: the plan's file, with the field "beside". It also has "curve" if a curve was asked
+// for, and "ways" and "class" if recordings were compared. Without a plan it is an "ullage-plan-curve".
 void write_json(const PlanReport& report, std::ostream& out);
 
 // Writes one page that needs no network: the timeline before and after, what is done, and the curve.

@@ -128,9 +128,9 @@ struct RunReport {
   std::optional<Seconds> step_median;  // over the last LedgerSlot::kStepTimes steps
   std::uint64_t refused = 0;           // refused requests of all processes
   std::string refused_op;
-  // If something was refused, a budget to try. It is the runtime's least budget if that is above the stated one.
-  // Otherwise it is a budget, with 5 % added, that would have served the request with nothing moved. Later requests may
-  // need more.
+  // A budget to try if something was refused, or if the runtime would not start or could not go on. It is the runtime's
+  // least budget if that is above the stated one. Otherwise it is a budget, with 5 % added, that would have served the
+  // request with nothing moved. Later requests may need more.
   std::optional<Bytes> budget_to_try;
   std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
@@ -155,8 +155,8 @@ std::string device_name(const RunReport& report);
 std::string allowance_line(const RunReport& report);
 
 // Makes the report. On a card all figures of bytes come from the runtime, because the operating system knows only the
-// machine's memory. Process figures are those of the slot with the highest resident peak; steps are those of the slot
-// with the most steps.
+// machine's memory; on a dry card the process's peak comes from the dry card. Process figures are those of the slot
+// with the highest resident peak; steps are those of the slot with the most steps.
 RunReport summarize(const store::LedgerPage& page, const ProcessEnd& end);
 
 // Writes one JSON object and a line end.

@@ -99,7 +99,7 @@ class DeviceWriter final {
   void write_levels() {
     const trace::Levels levels = trace::levels(trace_);
     out_.counter(process_, "live bytes", 0, trace_.live_before.count);
-    const bool pool = history_.take == nullptr;  // in a trace only live bytes are reserved
+    const bool pool = history_.take == nullptr;  // a trace has no reserved bytes of its own
     if (pool) out_.counter(process_, "reserved bytes", 0, std::max(trace_.reserved_before, trace_.live_before).count);
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       const std::int64_t at = axis_.of(EventId{i});

@@ -43,7 +43,7 @@ class RunningOps final {
 };
 
 // Returns "aten::convolution_backward ConvolutionBackward0 of net.2". An op of the backward pass has no layer in its
-// name, so it is added.
+// name, so the layer is added.
 std::string name_of(const InputHistory& history, OpId op) {
   const trace::OpDetail& detail = history.take->details[op.value];
   std::string name = history.known.meanings[history.take->trace.ops[op.value].stack.value].name;

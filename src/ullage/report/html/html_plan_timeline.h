@@ -10,7 +10,7 @@
 
 namespace ullage::report {
 
-// Returns JSON that can be put into a script element ("</" is escaped). For each op of the step it has the bytes of
+// Returns JSON that can be put into a script element ('<' is escaped). For each op of the step it has the bytes of
 // tensors present without and with the plan, the name, the phase and the time in microseconds. It also has the budget
 // and the plan's actions, each with its op: spilled, read back, given up, run again and so on. If there is no plan, the
 // bytes with the plan are null. Bytes are written as differences from op to op.

@@ -15,7 +15,7 @@
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kNodes = 200'000;  // of StackTree
+constexpr std::size_t kNodes = 200'000;  // most nodes of a StackTree
 
 // Returns "[5,0,-2]": each number minus the one before it. Differences wrap, because the page's sums need not be right
 // beyond 2^53.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a plan as JSON: the contract "ullage-plan", version 1, in docs/cli.md, which is also the plan's file, with the
-// curve added.
+// Writes a plan as JSON: the contract "ullage-plan", version 1, in docs/cli.md. It is the plan's file with more fields:
+// what is beside the tensors, the curve, and the ways that were compared.
 #include "ullage/plan/file/plan_file_words.h"
 #include "ullage/report/json_values.h"
 #include "ullage/report/plan_report.h"
