@@ -11,7 +11,7 @@
 namespace ullage::dcgan {
 namespace {
 
-constexpr Bytes kMostAhead = 24_MiB;  // decoded pictures that wait; about 120 of 256 x 256
+constexpr Bytes kMostAhead = 24_MiB;  // decoded pictures that wait; 128 of 256 x 256 pixels
 
 Bytes picture_bytes(const Options& o) {
   return Bytes{3} * static_cast<std::uint64_t>(o.image_size) * static_cast<std::uint64_t>(o.image_size);

@@ -21,7 +21,7 @@ class Batches final {
   Batches(const Options& options, std::vector<std::string> paths, LoadPicture load, DataPlace start);
 
   // Returns (rows, 3, side, side) with values from -1 to 1. There are `most` rows, fewer at the end of an epoch, and
-  // none if the epoch ended without another good picture. Errors: the loader's.
+  // none if the epoch ended without another good picture. Errors: those of PictureFeed::take().
   Result<torch::Tensor> next(std::int64_t most);
 
   const PictureFeed& feed() const { return *feed_; }

@@ -28,7 +28,7 @@ Options middle_layer(std::int64_t from, std::int64_t to) {
   return Options(from, to, kKernel).stride(2).padding(1).bias(false);
 }
 
-// Makes the same layer from hidden channels to hidden channels.
+// Adds a layer that doubles or halves the side, from hidden channels to hidden channels.
 template <class Plain, class Separable, class Options>
 void push_hidden(nn::Sequential& layers, bool separable, std::int64_t from, std::int64_t to) {
   if (separable) {

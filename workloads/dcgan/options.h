@@ -33,9 +33,9 @@ struct Options {
   double beta1 = 0.5;
   double beta2 = 0.999;
   std::int64_t seed = 1;
-  std::int64_t threads = 0;         // 0: torch's own choice
-  std::int64_t sample_every = 100;  // steps; 0: only at the end
-  std::int64_t checkpoint_every = 500;
+  std::int64_t threads = 0;             // 0: torch's own choice
+  std::int64_t sample_every = 100;      // steps; 0: only at the end
+  std::int64_t checkpoint_every = 500;  // steps; 0: only at the end
   bool resume = false;
   bool skip_bad = false;
 };

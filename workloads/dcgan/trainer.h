@@ -61,7 +61,7 @@ class Trainer final {
   // The same in micro-batches. `real` has as many pictures as `noise` has rows.
   void accumulate_discriminator(torch::Tensor real, const torch::Tensor& noise);
   void accumulate_generator(const torch::Tensor& noise);
-  // The layers that differ in micro-batches; empty if all of the batch goes through the networks.
+  // The layers that differ in micro-batches; empty if the whole batch goes through the networks at once.
   std::vector<train::AcrossTheBatch> differences() const;
 
   // Returns the pictures of the fixed noise (samples, 3, side, side), made in train mode as in the example. It changes

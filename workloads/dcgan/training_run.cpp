@@ -75,7 +75,7 @@ class TrainingRun final {
   std::optional<Batches> batches_;
   DataPlace start_;
   std::uint64_t step_ = 0;        // steps done, including those before a resume
-  std::uint64_t first_step_ = 0;  // done before this process
+  std::uint64_t first_step_ = 0;  // steps done before this process
   std::optional<std::uint64_t> checkpoint_step_;
   std::vector<double> step_seconds_;
   std::size_t skips_said_ = 0;

@@ -7,7 +7,7 @@
 // index past the palette is black. Alpha and tRNS are dropped without blending. CMYK is taken as Adobe's (inverted).
 // Gamma, colour profiles and EXIF rotation are left alone. With Pixels::Rgba they are those of convert('RGBA'). Three
 // differences:
-// - 16-bit grey PNG without alpha: we take the high byte, as Pillow does for every other 16-bit picture.
+// - 16-bit grey PNG without alpha: the high byte is taken, as Pillow does for every other 16-bit picture.
 //   Pillow clips at 255 instead, which turns nearly all of such a picture white.
 // - JPEG: Pillow carries another version of libjpeg-turbo; the tests allow 2 levels, and saw none.
 // - JPEG whose compressed data is broken: Pillow shows what libjpeg guessed. Here it is an error.

@@ -34,7 +34,7 @@ struct Bound {
   const char* name;  // "--batch"
   std::int64_t value, least, most;
 };
-// Returns "--batch 0 does not work: ..." for the first number outside its limits, or "".
+// Returns "--batch 0 is out of range: it must be from 1 to 1048576" for the first number outside its limits, or "".
 std::string first_outside(std::span<const Bound> bounds);
 
 // Returns the answer for wrong use: WrongUse, and `what` behind the program's name.

@@ -25,7 +25,8 @@ std::string wrong_precision(const std::string& word);
 // it has none: torch then computes bf16 by way of float32.
 std::string bf16_instructions(std::string_view cpuinfo);
 
-// Returns what to know before a run on the CPU with that text of /proc/cpuinfo, or on this CPU; "" if there is nothing.
+// Returns what a person should know before a run in this precision on a CPU whose /proc/cpuinfo has that text; "" if
+// there is nothing. Without the text: on this CPU.
 std::string advice(Precision precision, std::string_view cpuinfo);
 std::string advice(Precision precision);
 

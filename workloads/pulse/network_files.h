@@ -40,8 +40,9 @@ std::vector<read::WantedWeight> wanted_of_synthesis(const SynthesisShape& shape)
 std::vector<read::WantedWeight> wanted_of_mapping();
 std::vector<read::WantedWeight> wanted_of_gaussian_fit();
 
-// Opens the file and checks that it holds exactly that network, in floats of 16, 32 or 64 bits. Tensors that lie in the
-// file share its ownership. NotFound, BadFile; if the file is another of the three, the error says which.
+// Opens the file and checks that it holds exactly that network, in floats of 16, 32 or 64 bits. A tensor that is made
+// of the file's bytes in place (train::as_tensor) keeps the file open. NotFound, BadFile; if the file is another of the
+// three, the error says which.
 Result<std::shared_ptr<const read::Weights>> open_network(const std::string& path, Network network);
 
 // Returns `named`. If that is empty, returns the first file by path in `cache` that has the network's name. For

@@ -18,8 +18,8 @@ struct ProgramWords {
   std::string out_of_memory;  // advice printed after torch's own message
 };
 
-// Runs `work` and returns its exit code. An error is printed and becomes the exit code of its kind; lack of memory
-// becomes Infeasible, any other exception Failed.
+// Runs `work` and returns its exit code. An error is printed and becomes the exit code of its kind. Torch's
+// out-of-memory error becomes Infeasible; any other exception, std::bad_alloc too, becomes Failed.
 ExitCode run_program(const ProgramWords& words, program::Progress& progress,
                      const std::function<Result<ExitCode>()>& work);
 

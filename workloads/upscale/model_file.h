@@ -8,7 +8,8 @@
 //   conv_first  RRDB_trunk.N.RDB1.conv1     trunk_conv  upconv1    upconv2   HRconv   conv_last    ESRGAN
 //   model.0     model.1.sub.N.RDB1.conv1.0  model.1.sub.B  model.3  model.6   model.8  model.10     ESRGAN, old
 //
-// all of them as they are, or below params_ema. (preferred) or params.; an old file of x2 has one layer less.
+// All of them stand below params_ema., below params., as they are, or below state_dict.; the first of these that has
+// the layers counts. An old file of x2 has one layer less.
 
 #include "ullage/base/result.h"
 #include "ullage/read/weights/weights.h"

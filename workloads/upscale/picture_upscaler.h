@@ -15,7 +15,8 @@
 
 namespace ullage::upscale {
 
-// Width or height in pixels of the network, whose input is folded; the last one may be made up in part.
+// Returns a width or height in pixels of the network's input, of which each has `fold` pixels of the picture. The last
+// one may be made up in part.
 constexpr std::int64_t folded(std::int64_t pixels, std::int64_t fold) { return (pixels + fold - 1) / fold; }
 
 // Tensors that go through the network side by side: the colours, and the alpha where there is any.

@@ -35,9 +35,9 @@ struct TileBytes {
 TileBytes tile_bytes(const NetworkShape& shape, std::int64_t width, std::int64_t rows, std::int64_t streams,
                      Bytes element);
 
-// Returns the rows of a tile: the most, of 64, 32, ... 1, with which both of TileBytes take no more than `room`. If
-// what is kept leaves no room even for one row, it has to be moved out between its uses. Then returns the most rows
-// with which at_once takes half of `room`, so that less is moved for each row.
+// Returns the rows of a tile: the most, of 64, 32, ... 1, with which both of TileBytes together take no more than
+// `room`. If what is kept leaves no room even for one row, it has to be moved out between its uses. Then returns the
+// most rows with which at_once takes at most half of `room`, so that less is moved for each row; 1 if no number does.
 std::int64_t choose_rows(const NetworkShape& shape, std::int64_t width, std::int64_t streams, Bytes element,
                          Bytes room);
 

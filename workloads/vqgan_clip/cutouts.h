@@ -30,8 +30,9 @@ class Cutouts final {
   // is as large as possible. Always returns the same draws and leaves the default generator alone.
   Draws draw_all(std::int64_t height, std::int64_t width) const;
 
-  // Turns a picture (1,3,H,W) of 0..1 into cutouts (N,3,side,side) of its dtype. N is that of the draws, which may be a
-  // part_of() all. The gradient goes to the picture. Draws of an augmentation that chose no cutout may be missing.
+  // Turns a picture (1,3,H,W) of 0..1 into cutouts (N,3,side,side) of its dtype. N is the number of cutouts that
+  // `draws` has: all, or those of a part_of() them. The gradient goes to the picture. Draws of an augmentation that
+  // chose no cutout may be missing.
   at::Tensor apply(const at::Tensor& picture, const Draws& draws) const;
 
   std::int64_t count() const { return count_; }

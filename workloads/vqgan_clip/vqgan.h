@@ -66,7 +66,7 @@ class Encoder final {
   Encoder& operator=(const Encoder&) = delete;
 
   // Maps a picture (1,3,H,W) of 0..1 to z (1,C,H/f,W/f), contiguous: rows of `codebook`. H and W are multiples of f. A
-  // Gumbel encoder adds noise from torch's generator to its scores, in use as in training.
+  // Gumbel encoder adds noise from torch's generator to its scores, not only in training.
   at::Tensor operator()(const at::Tensor& picture, const at::Tensor& codebook) const;
 
  private:

@@ -3,7 +3,7 @@
 
 // The weights of a VQGAN: which keys belong to a config, and where they are in a checkpoint.
 //
-//   encoder.*                          112 MB at the published size
+//   encoder.*                          112 MiB in float32 at the published size
 //   quant_conv, post_quant_conv        between z_channels and the width of codes
 //   quantize.embedding.weight          the codebook; for Gumbel, quantize.embed.weight and quantize.proj.*
 //   decoder.*                          194 keys, 42,449,795 parameters at the published size

@@ -91,7 +91,9 @@ struct PlanFollowed {
 
 // Which steps ran in bf16 by --allow bf16,if-needed, and what decided that, in the process with the most steps.
 struct CastSteps {
-  enum class Why { NotNeeded, NoExactPlan, DearPlan };  // in the order of LedgerSlot::cast_why
+  // The exact program fits; no exact plan fits; the exact plan costs too much time. In the order of
+  // LedgerSlot::cast_why.
+  enum class Why { NotNeeded, NoExactPlan, DearPlan };
   Why why = Why::NotNeeded;
   std::uint64_t from = 0;                        // from 1 on; 0: none ran in bf16
   std::uint64_t until = 0;                       // the first one after `from` that was exact again; 0: none was
