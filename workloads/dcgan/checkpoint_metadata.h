@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The facts that a checkpoint records besides tensors, in the file's __metadata__. It is how far the run is, and which
-// options and pictures a run that resumes it must share with it.
+// The facts that a checkpoint records besides tensors, in the file's __metadata__: how far the run is, and which
+// options and pictures a run that resumes it must have in common with it.
 
 #include "dcgan/options.h"
 #include "dcgan/picture_feed.h"

@@ -36,7 +36,7 @@ struct Convolution {
 };
 
 // Returns the 4x4 window for a transposed convolution of stride 2 that equals doubling the pixels, then a 3x3
-// convolution. It is the sum of the 3x3 window at its four places in it.
+// convolution. It is the sum of the 3x3 window at the four places where that fits into 4x4.
 Tensor fused_window(const Tensor& weight) {
   const Tensor padded = at::constant_pad_nd(weight.transpose(0, 1), {1, 1, 1, 1});
   const auto place = [&padded](std::int64_t row, std::int64_t column) {

@@ -23,8 +23,8 @@ struct ProgramWords {
 ExitCode run_program(const ProgramWords& words, program::Progress& progress,
                      const std::function<Result<ExitCode>()>& work);
 
-// The same for a program that can rehearse: runs `work` unless `rehearse` returns true. Both functions report what they
-// do to the progress that stands for `out`. `terminal`: a person watches `out`.
+// The same for a program that can rehearse: runs `work` unless `rehearse` returns true. Both get the Progress that
+// writes to `out`. `terminal`: a person watches `out`.
 ExitCode run_program(const ProgramWords& words, std::ostream& out, bool terminal,
                      const std::function<Result<bool>(program::Progress&)>& rehearse,
                      const std::function<Result<ExitCode>(program::Progress&)>& work);

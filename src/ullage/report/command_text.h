@@ -23,8 +23,8 @@ std::string whole_command_line(const std::string& begin, const std::vector<std::
 // Returns "2GiB" or "2401MiB": rounded up to MiB, and one word that an option accepts ("2.00 GiB" would be two).
 std::string as_option(Bytes bytes);
 
-// The same of a memory that was stated, so never more than that: "2GiB", "2401MiB", or the bytes if they are no whole
-// MiB.
+// The same for a memory that a person stated, which is never rounded up: "2GiB", "2401MiB", or the number of bytes if
+// that is no whole MiB.
 std::string as_stated(Bytes bytes);
 
 }  // namespace ullage::report

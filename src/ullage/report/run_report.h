@@ -35,7 +35,7 @@ struct DryCardCount {
   std::uint64_t launches = 0, unread_launches = 0;  // of kernels; those whose arguments could not be looked at
   // Different kernels that were launched, counted once in each process.
   std::uint64_t kernels = 0;
-  Bytes kernel_code;  // of these: a real card loads it at the first launches
+  Bytes kernel_code;  // code of these kernels: a real card loads it at their first launches
   // Errors that would have corrupted data or crashed on a real card, and requests that the card refused.
   std::uint64_t findings = 0;
   std::vector<std::string> finding_texts;  // the first ones
@@ -91,8 +91,7 @@ struct PlanFollowed {
 
 // Which steps ran in bf16 by --allow bf16,if-needed, and what decided that, in the process with the most steps.
 struct CastSteps {
-  // The exact program fits; no exact plan fits; the exact plan costs too much time. In the order of
-  // LedgerSlot::cast_why.
+  // No step was cast; no exact plan fits; the exact plan costs too much time. In the order of LedgerSlot::cast_why.
   enum class Why { NotNeeded, NoExactPlan, DearPlan };
   Why why = Why::NotNeeded;
   std::uint64_t from = 0;                        // from 1 on; 0: none ran in bf16

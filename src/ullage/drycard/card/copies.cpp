@@ -81,7 +81,8 @@ Handed& handed() {
 }
 
 // Sets bytes of the host to zero. Whole pages of memory that is private and has no file are given back instead: they
-// read as zeros and take no memory. So what a program moves out of a card by the gigabyte is counted, and not written.
+// read as zeros and take no memory. So the gigabytes that a program copies from a card to such memory do not fill the
+// host.
 void clear(void* to, std::size_t bytes) {
   const auto begin = reinterpret_cast<Address>(to), end = begin + bytes;
   const Address first = in_pages(begin), last = end / kPage * kPage;

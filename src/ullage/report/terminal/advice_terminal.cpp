@@ -46,7 +46,7 @@ class AdviceTable final {
  private:
   static constexpr unsigned kIndent = 37;  // columns before the remedy's name
 
-  static constexpr unsigned kBelow = 6;  // columns before what stands below it
+  static constexpr unsigned kBelow = 6;  // columns before the lines below a row
 
   // People copy actions, so the text is never shortened. A command is not wrapped either: its lines would run as
   // several.
