@@ -17,8 +17,8 @@ struct GaussianFit {
 };
 
 // Fits `samples` latents drawn from seed 0, `chunk` at a time. The draws are the same for every chunk size, and sums
-// are in float64. Needs memory for about four chunks of latents. Calls `go_on` after each chunk with the samples done;
-// returns nothing if it returns false.
+// are in float64. Needs memory for about five chunks of latents in float32. Calls `go_on` after each chunk with the
+// samples done; returns nothing if it returns false.
 std::optional<GaussianFit> fit_gaussian(const Mapping& mapping, std::int64_t samples, std::int64_t chunk,
                                         const std::function<bool(std::int64_t done)>& go_on);
 
