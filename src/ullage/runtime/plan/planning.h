@@ -40,6 +40,8 @@ class Planning final {
     // nothing needs to be reserved, and the program runs meanwhile.
     std::function<Charges::PlanningRoom(Bytes)> reserve;
     std::function<void()> give_back;
+    // By how much the pool's limit sinks if so many more bytes are outside the pool. Empty: it does not.
+    std::function<Bytes(Bytes)> limit_sinks_by;
     // What decides which steps are cast; null: none is. It must live for ever.
     CastChoice* cast_choice = nullptr;
     std::function<void(bool casts)> cast_changed;  // called at the border where that changes; may be empty
@@ -89,7 +91,7 @@ class Planning final {
   void choose_cast();
   void cast_from_here();
   void be_exact_from_here();
-  void note_room();
+  void note_room(Bytes of_recording);
   void not_busy();
   void gave_way();
 

@@ -44,11 +44,13 @@ void Charges::discharge(Bytes bytes) {
   note_(-static_cast<std::int64_t>(bytes.count));
 }
 
+Bytes Charges::limit_sinks_by(Bytes more) const {
+  const Bytes outside = budget_.outside();
+  return saturating_sub(outside + more, std::max(outside, budget_.expected_outside()));
+}
+
 Charges::PlanningRoom Charges::begin_planning(Bytes bytes) {
-  const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
-  // By how much the pool's limit will sink. The limit already leaves room for what is outside now, also if that is more
-  // than was reserved.
-  of_planning_ = saturating_sub(outside + bytes, std::max(outside, expected));
+  of_planning_ = limit_sinks_by(bytes);
   const bool beside = pager_.store().counts().limit >= pager_.counts().at_once_peak + of_planning_;
   budget_.charge(of_planning_);
   budget_.take_from_reserve(bytes - of_planning_);

@@ -41,6 +41,9 @@ class Charges final {
   enum class PlanningRoom { None, Alone, Beside };
   PlanningRoom begin_planning(Bytes bytes);
   void end_planning();
+  // By how much the pool's limit sinks if the process holds `more` outside the pool than now. The limit already leaves
+  // room for what is outside now, or for what is reserved if that is more.
+  Bytes limit_sinks_by(Bytes more) const;
 
  private:
   Bytes set_aside(Bytes bytes);
