@@ -135,6 +135,8 @@ TEST_F(AdviseCommand, WrongUse) {
   refused({"--device", "rtx3060", "fake"}, "fake computes on the CPU");
   refused({"--memory", "1GiB", "--html", folder_.file("none/page.html"), "--", fake}, "the page cannot be written");
   refused({"--device", "rtx9999", "--", fake}, "not a known card");
+  refused({"--device", "rtx3060", "--memory", "1GiB", "--", fake}, "states the card's memory");
+  refused({"--device", "cpu", "--memory", "0", "--", fake}, "0 bytes were stated");
   refused({"a.txt", "b.txt"}, "takes one file");
 }
 

@@ -56,7 +56,7 @@ Result<AdviseQuestion> read_question(const AdviseOptions& options, bool has_cuda
   question.began = Clock::now(), question.seconds = Seconds{options.seconds}, question.target = options.target;
   question.curves = options.html.has_value();
   question.machine = auto_budget(read_machine_memory(options.roots));
-  if (options.device && options.memory)
+  if (options.memory && options.device.value_or("cpu") != "cpu")
     return wrong("cannot be given with --device: --device cuda:SIZE states the card's memory", "--memory");
   question.device = options.device.value_or(has_cuda && !options.memory ? "cuda" : "cpu");
   if (question.device != "cpu") {

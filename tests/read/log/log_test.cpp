@@ -276,6 +276,19 @@ TEST(Log, ReadsTheFiguresOfNcclAndTensorFlow) {
                    .ok());
 }
 
+TEST(Log, FiguresOfTensorFlowAreNoErrorThatReplacesAVagueOne) {
+  const std::string figures = "Limit: 1000\nInUse: 900\n";
+  const trace::Log alone = logged("error: out of memory\n" + figures);
+  ASSERT_EQ(alone.errors.size(), 1u);
+  EXPECT_FALSE(alone.errors[0].allocated.has_value());
+  const trace::Log between = logged(
+      "W bfc_allocator.cc:310] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.50GiB (rounded to 1)\n"
+      "\n\n\n\n\n\n\nerror: out of memory\n" +
+      figures);
+  ASSERT_FALSE(between.errors.empty());
+  EXPECT_EQ(between.errors[0].allocated, 900_B);
+}
+
 TEST(Log, AKillIsToldByWhoNamesItsReason) {
   const auto log = read_log(
       "RuntimeError: DataLoader worker (pid 108439) is killed by signal: Killed.\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of weights that are damaged or malicious.
 #include "ullage/read/weights/checkpoint_pickle.h"
+#include "ullage/read/weights/safetensors_header.h"
 #include "ullage/read/weights/weights.h"
 
 #include "read/weights_bytes.h"
@@ -312,6 +313,10 @@ TEST(WeightsDamage, MalformedSafetensorsAreRefused) {
   }
   EXPECT_TRUE(says_weights(refusal_of_weights(pickled::little(100, 8) + "{}"),
                            "the header states 100 bytes for itself, but the file has 10"));
+  const Status large = check_safetensors_length(200'000'000, 300'000'000, "x");
+  ASSERT_FALSE(large.ok());
+  EXPECT_NE(large.error().text().find("more than the 100000000 that a header may have"), std::string::npos)
+      << large.error().text();
 }
 
 TEST(WeightsDamage, DeepJsonTakesNoMemory) {

@@ -173,18 +173,18 @@ class LogReader {
     last_line_ = line;
     const bool same_line = beside && line == log_.errors.back().line;
     if (beside && (is_vague(found.error) || (same_line && !states_figures(found.error)))) return;
+    // TensorFlow's allocator writes its figures some lines below the error. A vague error may stand between them.
+    if (found.error.form == "tensorflow-stats") {
+      const auto error = std::find_if_not(log_.errors.rbegin(), log_.errors.rend(), is_vague);
+      if (error == log_.errors.rend() || error->teller != trace::Teller::TensorFlow) return;
+      if (!error->capacity) error->capacity = found.error.capacity, error->allocated = found.error.allocated;
+      return;
+    }
     std::optional<OutOfMemory> vague;
     if (beside && is_vague(log_.errors.back()) && log_.errors.back().repeated == 1) {
       errors_.erase(key_of(log_.errors.back()));
       vague = std::move(log_.errors.back());
       log_.errors.pop_back();
-    }
-    // TensorFlow's allocator writes its figures some lines below the error.
-    if (found.error.form == "tensorflow-stats") {
-      if (log_.errors.empty() || log_.errors.back().teller != trace::Teller::TensorFlow) return;
-      OutOfMemory& error = log_.errors.back();
-      if (!error.capacity) error.capacity = found.error.capacity, error.allocated = found.error.allocated;
-      return;
     }
     const auto [place, is_new] = errors_.try_emplace(key_of(found.error), log_.errors.size());
     if (!is_new) {

@@ -89,9 +89,12 @@ Status check_places(const SafetensorsHeader& header, std::uint64_t data, std::ui
 }  // namespace
 
 Status check_safetensors_length(std::uint64_t length, std::uint64_t file_size, const std::string& name) {
-  if (length <= kLargestHeader && file_size >= kSafetensorsLength && length <= file_size - kSafetensorsLength) {
-    return success();
+  if (length > kLargestHeader && length <= file_size) {
+    return bad_header(name, 0,
+                      fmt::format("the header states {} bytes for itself, more than the {} that a header may have",
+                                  length, kLargestHeader));
   }
+  if (file_size >= kSafetensorsLength && length <= file_size - kSafetensorsLength) return success();
   return bad_header(name, 0,
                     fmt::format("the header states {} bytes for itself, but the file has {}", length, file_size));
 }
