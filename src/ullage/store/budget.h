@@ -147,7 +147,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> steps_{0};
   // The most in this step, without charges and without what was taken from the reserve.
   std::atomic<std::uint64_t> outside_of_step_{0};
-  std::atomic<std::uint64_t> needed_lately_{0};    // the highest needed_beside() since note_least()
+  std::atomic<std::uint64_t> needed_lately_{0};  // the highest needed_beside() since note_least()
   // The value of needed_lately_ at the last note_least() outside a stretch of leave_out_of_least().
   std::atomic<std::uint64_t> beside_last_{0};
   std::atomic<std::uint64_t> least_;
