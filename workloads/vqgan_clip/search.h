@@ -2,8 +2,9 @@
 #pragma once
 
 // The search of VQGAN-CLIP: finds tokens z whose picture, to CLIP, fits the prompts. A step decodes z, makes cutouts,
-// computes CLIP's vectors of them, and sums the losses of the prompts and of the init weight. It runs the backward and
-// the optimizer, then clamps z to the bounds of the codebook. Steps count from 0.
+// computes CLIP's vectors of them, and sums the losses of the prompts. --init-weight adds a loss that pulls z towards
+// 0. Then the step runs the backward pass and the optimizer, and clamps z to the bounds of the codebook. Steps count
+// from 0.
 
 #include "torch_program/optimizer.h"
 #include "torch_program/precision.h"
@@ -26,13 +27,13 @@ at::Tensor random_tokens(const at::Tensor& codebook, std::int64_t height, std::i
 // The result for z before an update. No tensor has an autograd graph.
 struct Evaluation {
   at::Tensor picture;   // (1,3,H,W), 0..1
-  at::Tensor features;  // (N,D)
+  at::Tensor features;  // (N,D): CLIP's vector, of length D, of each of the N cutouts
   at::Tensor losses;    // the init weight's loss if there is one, then each prompt's
 };
 
 class Search final {
  public:
-  // All tensors have one type. The networks, cutouts and options must outlive this object. The search changes z.
+  // All tensors have one dtype. The networks, cutouts and options must outlive this object. The search changes z.
   Search(const Decoder& decoder, const ImageTower& tower, const Cutouts& cutouts, at::Tensor z, const Options& options);
 
   // Sets the prompts from now on. At least one is needed.
@@ -53,8 +54,9 @@ class Search final {
     at::Tensor features, losses;  // detached
   };
   Evaluation evaluate(const Draws& draws);
-  // Both compute losses and run the backward pass. look() runs it to everything that `picture` was made from.
-  // look_in_parts() runs it to `picture` once per part, then once through the decoder.
+  // Both compute losses and run the backward pass. look() runs it for all cutouts, to everything that `picture` was
+  // made from; losses count `share`. look_in_parts() takes a few cutouts at a time to save memory. For each such part
+  // it runs the backward pass to `picture` alone; then it runs the decoder's backward pass once, with the sum.
   Seen look(const at::Tensor& picture, const Draws& draws, double share);
   Seen look_in_parts(const at::Tensor& picture, const Draws& draws);
   at::Tensor hold_near_zero();

@@ -39,14 +39,15 @@ struct Facts {
     std::int64_t count = 0;
     bool has_batch_norm = false;
   };
-  struct Replicas {
+  struct Replicas {  // DistributedDataParallel
     Place made;
-    bool bucket_views = false;
+    bool bucket_views = false;  // gradient_as_bucket_view
   };
 
   struct Process {
     Bytes peak;    // VmHWM
-    Bytes others;  // the most that the processes it started held beside it at a border of steps; zero under Ullage
+    Bytes others;  // the most that the processes it started held at a border of steps; zero under Ullage, which counts
+                   // all processes itself
     Seconds step;  // CPU time of the shortest step
   };
 
@@ -60,15 +61,16 @@ struct Facts {
   bool has_half_weights = false;
   std::string torch;               // its version; empty: no Python process of the program imported torch
   std::optional<Network> cast;     // the first forward pass under the autocast that switches.py switched on
-  bool evaluation = false;         // an evaluation was left without that autocast
-  std::string other_device;        // the device of a network that was left without that autocast; empty: none was
+  bool evaluation = false;         // at least one evaluation ran without that autocast
+  std::string other_device;        // the device of a network that ran without that autocast; empty: none did
   std::optional<Process> process;  // of a run whose steps switches.py timed, with Ullage's runtime or without
-  std::optional<Seconds> step;     // a step's time by the card's rates, if the order asked for it
+  std::optional<Seconds> step;     // estimated time of a step, by the card's rates, if switches.py was given `costs`
 };
 
 // Reads what the Python processes of one run wrote into `folder`. If several wrote, takes the facts of the one that
-// trains. That is one with casts; if there is none, one with an optimizer, else one with a network. Damaged files are
-// left out, because a process may have been killed while it wrote.
+// trains. That is one with casts; if there is none, one with an optimizer, else one with a network, else one that
+// imported torch. If several such processes wrote, such as ranks, takes any of them. If none did, the facts are empty.
+// Damaged files are left out, because a process may have been killed while it wrote.
 Facts read_facts(const std::filesystem::path& folder);
 
 }  // namespace ullage::advise

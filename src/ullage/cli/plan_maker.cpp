@@ -22,8 +22,8 @@ constexpr Bytes kUnlimited{UINT64_MAX / 2};
 // It is not measured, because the recorded card may not be in this machine. A run that plans for itself measures.
 constexpr double kSlowLink = 12e9;
 
-// Adds the lower bound to a plan that costs time. plan::fit() does not do this, because the programs that Ullage runs
-// in contain it, and they must not contain the solver.
+// Adds the lower bound to a plan that costs time. plan::fit() does not do this: it is linked into each program that
+// runs under Ullage, and the solver must not be in there.
 void add_bound(const plan::Step& step, plan::Ask ask, plan::Plan& plan) {
   if (plan.outcome != Outcome::Planned || plan.bound) return;
   ask.budget = plan.budget;

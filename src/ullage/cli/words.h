@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Splits the words of a command line before CLI11 reads them, into Ullage's and the program's. Also finds what a person
-// may have meant by an unknown word.
+// Splits the words of a command line into those for Ullage and those for the program, before CLI11 reads them. Also
+// finds what a person may have meant by an unknown word.
 
 #include "ullage/base/result.h"
 
@@ -17,7 +17,7 @@
 namespace ullage::cli {
 
 // Returns the candidate with the fewest edits from `word` (letters added, dropped, changed or swapped). Returns nothing
-// if that is more than a third of its letters; a short word may have one edit.
+// if these are more than a third of the letters of `word`. A word of fewer than six letters may have one edit.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Returns ", did you mean 'run'?", or an empty text.
@@ -31,8 +31,8 @@ inline Error wrong(std::string message, std::string where) {
   return {Error::Kind::BadArgument, std::move(message), std::move(where)};
 }
 
-// The words of a verb in two parts: its options, and everything from the first word that is no option, or from "--",
-// on. That part belongs to the program untouched.
+// The words of a verb in two parts. The first has its options. The second begins with "--" or with the first word that
+// is no option, and has all words after it; they go to the program unchanged.
 struct Split {
   std::vector<std::string> options;
   std::vector<std::string> target;  // first the program's name or "--"; empty if there is none
@@ -40,9 +40,10 @@ struct Split {
 // Returns BadArgument for an unknown option (with a suggestion) and for an option without its value.
 Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words);
 
-// The same for a verb whose options may stand before and after its other words. Those words are the target; "--" is
-// dropped from it, and no word after "--" is an option. If the verb also runs commands, the first word may be a
-// program. Then the error of an unknown option says how to give that option to the program.
+// As split_words(), for a verb whose options may stand before and after its other words. Those words are the target;
+// "--" is dropped from it, and no word after "--" is an option. Commands::Run: the verb also runs commands. For such a
+// verb, if the target's first word is a file that can be run, the error of an unknown option says how to give that
+// option to the command.
 enum class Commands { Run, None };
 Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words, Commands commands);
 

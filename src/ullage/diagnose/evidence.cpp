@@ -40,7 +40,7 @@ void find_own_process(Evidence& evidence) {
   evidence.other_processes.erase(own);
 }
 
-// Returns the difference of two printed figures that may come from rounding alone.
+// Returns by how much two printed figures may differ because of rounding alone.
 Bytes slack_of(Bytes precision) { return std::max(precision * 4, 1_MiB); }
 
 void contradict(Evidence& evidence, std::string why) {
@@ -49,7 +49,7 @@ void contradict(Evidence& evidence, std::string why) {
 }
 
 // Looks for figures that cannot be true together. Such figures occur on Windows, on APUs and with other unified memory,
-// where the driver moves bytes to the host.
+// where the driver lends the device memory of the host.
 void check(Evidence& evidence) {
   const Facts& facts = evidence.facts;
   const Bytes slack = slack_of(evidence.precision);

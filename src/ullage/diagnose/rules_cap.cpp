@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Causes: a limit below the device's size. It is set (a fraction, a watermark, a heap, an arena, an engine's share
-// of the card, a budget of Ullage), or it is a driver's largest block.
+// Causes: a limit below the device's size. Somebody set the limit (a fraction, a watermark, a heap, an arena, an
+// engine's share of the card, a budget of Ullage), or it is the largest block that a driver makes.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -71,7 +71,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
   if (evidence.names_limit(Limit::Buffer)) {
     return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
   }
-  // Level Zero has the same words for a full device and for one allocation above 4 GB.
+  // Level Zero has the same words for a full device and for one allocation of 4 GiB or more.
   if (evidence.message->form == "xpu-driver") {
     return Finding{0.4, {"drivers of Arc cards refuse one allocation of 4 GiB or more with the same words"}};
   }
@@ -94,7 +94,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
   }
   if (facts.capacity && *facts.requested > *facts.capacity) return std::nullopt;
   const bool nothing_held = facts.allocated == Bytes{};
-  const bool of_old_driver = !facts.free;  // torch up to 2.8 prints no free figure for XPU
+  const bool of_old_driver = !facts.free;  // assumed: torch up to 2.8 prints no free figure for XPU
   if (*facts.requested >= 4_GiB) {
     return Finding{of_old_driver ? 0.8 : 0.4,
                    {fmt::format("{} in one block: drivers of Arc cards make none of 4 GiB or more", asked)}};

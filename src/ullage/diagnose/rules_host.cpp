@@ -121,8 +121,10 @@ std::optional<Finding> shared_memory(const Evidence& evidence) {
   return Finding{0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB by default"}};
 }
 
-// A discrete card's capacity lies from 3 % below to 0.5 % above one of these sizes (GiB). A part of the host's memory
-// seldom does.
+// Returns whether the capacity lies from 3 % below to 0.5 % above one of these sizes (GiB). Most discrete cards do; a
+// part of the host's memory seldom does. Below 3 % are the T4 (14.56), RTX 2080 Ti (10.56), RTX 3060 (11.62), RTX 4060
+// (7.62), A10 (22.06), L4 (22.03), L40S (44.40) and B200 (178.35). A wider range would take in unified machines: GB10
+// has 121.69.
 bool is_a_cards_size(Bytes capacity) {
   const double gib = static_cast<double>(capacity.count) / static_cast<double>((1_GiB).count);
   for (double size :

@@ -5,11 +5,12 @@ has content.
 A value that came from the host, or from a constant, is known. If all inputs of a torch function are known and small, it
 is called on the CPU too, in addition to the dry call. So values that the program reads from its result are true: masks,
 lengths, loop conditions. All else is unknown and reads as zeros. If a size depends on unknown values, it is taken as
-the largest possible (repeat_interleave: one of each, bincount: one bin). Then function and line are noted. If an
-unknown condition decides whether the program raises an error, it is given the value that raises none.
+the largest possible, with two exceptions: repeat_interleave repeats each element once, and bincount has one bin. Then
+function and line are noted. If an unknown condition decides whether the program raises an error, it is given the value
+with which none is raised.
 
 Calls of Python are followed, but not those of the backward pass, because a mode below autograd would change when
-gradients are freed. What these calls write is noticed by the version that autograd counts for each tensor.
+gradients are freed. What the backward pass writes is noticed by the version that autograd counts for each tensor.
 """
 import ctypes
 import dis
@@ -21,24 +22,25 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
-MOST_BYTES = 1 << 16  # of one storage whose values are followed
+MOST_BYTES = 1 << 16  # of one storage whose values are followed; a tensor of more elements has more bytes too
 MOST_PLACES = 100  # of the program at which unknown sizes are noted
 
-# These tables have names, because a function and the method of that name are treated alike. The functions of this one
-# give no value, or one that the program's generator of random numbers decides.
+# These tables list functions by their names, because a function and the method of that name are treated alike. The
+# functions of the first table compute no values, or random ones.
 NOT_COMPUTED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "rand", "rand_like",
                 "randn", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_", "uniform_", "random_",
                 "bernoulli", "bernoulli_", "multinomial", "poisson", "exponential_", "geometric_", "cauchy_", "log_normal_",
                 "dropout", "dropout_", "set_", "resize_", "record_stream", "backward", "requires_grad_", "retain_grad",
                 "register_hook", "data_ptr", "untyped_storage", "pin_memory", "share_memory_"}
 OVERWRITES = {"copy_", "fill_", "zero_"}
-BY_SHAPE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # no value of their first argument
+# These read the shape of their first argument, and none of its values.
+BY_SHAPE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 # Functions that are called on the CPU with this in place of an unknown input: numbers count as finite, checks as
 # passed.
 WHERE_UNKNOWN = {"_amp_update_scale_": torch.zeros_like, "isfinite": torch.zeros_like,
                  "_is_all_true": lambda tensor: torch.ones((), dtype=tensor.dtype, device="cpu")}
-# In these functions one input alone can decide: true where one is true, false where one is false. So a loop that ends
-# at a length or at a computed value ends at the length.
+# In these functions one input alone can decide: the value beside a name is that of an input which decides. "length
+# reached or value found" is true once the length is reached, even if the value is unknown. So such a loop ends there.
 DECIDED_BY = {"__or__": True, "__ror__": True, "__ior__": True, "bitwise_or": True, "logical_or": True,
               "__and__": False, "__rand__": False, "__iand__": False, "bitwise_and": False, "logical_and": False}
 # Functions that write some of their arguments: the places of these arguments, from 0 on.
@@ -202,8 +204,8 @@ class Values(TorchFunctionMode):
         raise Unknown
 
     def is_decided(self, args, by):
-        """For two tensors of which one is unknown: returns whether the other is `by` in each element. Numbers of
-        several bits decide only if they are zero."""
+        """For two tensors of which one is unknown: returns whether the other is `by` in each element. A tensor of
+        integers decides an "and" if all its elements are zero, and never an "or"."""
         if len(args) != 2 or not all(isinstance(one, torch.Tensor) and one.is_cuda for one in args):
             return False
         for one in args:
@@ -313,7 +315,7 @@ class Values(TorchFunctionMode):
         if function.writes_self or function.writes or "out" in kwargs:
             self.forget_written(function, args, kwargs)
         elif inputs_known and isinstance(result, torch.Tensor) and result.is_cuda and result.numel() <= MOST_BYTES:
-            with torch.device("cpu"):  # the program's default device is the card
+            with torch.device("cpu"):  # the program's default device may be the card
                 self.keep_or_tell(result, self.compute(func, (args, kwargs)))
         elif function.name in ("tensor", "as_tensor", "asarray"):
             self.learn_constant(result)
@@ -467,7 +469,7 @@ def passing_condition(code, at):
     steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
     places = {one.offset: place for place, one in enumerate(steps)}
     here = places.get(at)
-    # The branch reads the condition, or a call of bool() before it.
+    # The branch itself reads the condition, or a call of bool() does, which is the instruction before the branch.
     for place in () if here is None else range(here, min(here + 2, len(steps))):
         name = steps[place].opname
         if "JUMP" in name and ("IF_TRUE" in name or "IF_FALSE" in name):

@@ -48,13 +48,14 @@ constexpr CudaRule kCudaRules[] = {
      {},
      {},
      "",
-     "Python's optimizers take lists of parameters on CUDA: the temporaries of all live together; a LibTorch program's "
-     "take one parameter after the other",
+     "Python's optimizers take lists of parameters on CUDA: the temporaries of all live together; the optimizers of a "
+     "LibTorch program take one parameter after the other",
      "torch/optim/optimizer.py, _default_to_fused_or_foreach; torch/optim/adam.py, _multi_tensor_adam"},
     {CudaEffect::AddForThread, kMatrixProducts, 8519680_B, 32_MiB, "cuBLAS workspaces",
      "one workspace for the forward pass and one for autograd's thread, kept for good",
-     "ATen/cuda/CublasHandlePool.cpp: 2 x 4 MiB + 8 x 16 KiB, 32 MiB on Hopper; public recordings: one in each of 8 "
-     "forward passes, two in each of 5 steps with a backward pass"},
+     "ATen/cuda/CublasHandlePool.cpp: 2 x 4 MiB + 8 x 16 KiB; 32 MiB on Hopper, counted for each card of 70 GiB or "
+     "more; public recordings: one workspace in each of their 8 forward passes, two in each of their 5 steps with a "
+     "backward pass"},
     {CudaEffect::AddWithin,
      "aten::addmm aten::_addmm_activation",
      1_MiB,
@@ -68,7 +69,8 @@ constexpr CudaRule kCudaRules[] = {
      {},
      "CUDA context and libraries",
      "what the process holds on the card outside the allocator",
-     "public out-of-memory messages, process less allocated less cached: 336 to 973 MiB, 522 MiB on a card of 24 GB"},
+     "public out-of-memory messages, the process's bytes less those allocated and cached: 336 to 973 MiB, 522 MiB on a "
+     "card of 24 GB"},
     {CudaEffect::Unknown,
      kConvolutions,
      {},
@@ -81,7 +83,8 @@ constexpr CudaRule kCudaRules[] = {
      {},
      {},
      "attention kernels of the card",
-     "the CPU's flash attention stands for flash or memory-efficient attention, whose statistics are padded otherwise",
+     "in place of the CPU's flash attention a card runs flash or memory-efficient attention; the statistics that these "
+     "save are padded to other sizes",
      "not known before a card is measured"},
 };
 

@@ -31,14 +31,16 @@ struct Question {
 // The takes do not suffice for a prediction. `other` are sizes whose takes should suffice. If it is empty, only a run
 // at the size itself gives the answer.
 struct NeedsTakes {
-  // One line: the first difference, a size that follows no law, a threshold in between, or scratch without a bound.
+  // One line: the first difference, a size that follows no law, a threshold between the takes and the target, or
+  // scratch without a bound.
   std::string why;
   std::optional<Grid> other;
 };
 
 // Answers from the takes. If they do not suffice, but one of them is at the size asked for, that take is the answer
-// (of_take()). BadArgument if the target does not name exactly the knobs of the takes, or is below the smallest take.
-// Also BadArgument if it changes a knob that has one value in all takes, or if compare() refuses the takes.
+// (of_take()). BadArgument if the target does not name exactly the knobs of the takes, or if any knob of the target is
+// below that knob's smallest value in the takes. Also BadArgument if a knob has one value in all takes and the target
+// has another, or if compare() (sequence.h) refuses the takes.
 Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& takes, const Question& question);
 
 // The figures of one take as it is (Law::None, measured). Does not look for the largest value that fits.

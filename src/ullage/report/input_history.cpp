@@ -40,7 +40,8 @@ InputHistory of_take(const trace::UnderstoodFile& file, std::size_t index) {
 }
 
 // Returns the device of a diagnosis. A profile's diagnoses are in the order of its devices, of which several may have
-// the same number (the CPU has 0 too). With `--device` there is only one, whose facts name the device.
+// the same number (the CPU has 0 too). With `--device` there is only one diagnosis, whose facts have a device's number;
+// the first device with that number is returned.
 const trace::Profile::Device* device_of(const std::vector<trace::Profile::Device>& devices,
                                         const diagnose::Diagnosis& diagnosis, std::size_t index, std::size_t count) {
   if (count == devices.size()) return &devices[index];

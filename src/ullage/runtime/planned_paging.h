@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Holds everything that moves the program's bytes: torch's ops connected with the pager, the plan that is followed, and
-// the planner. A session has one of these if its device has a tier below it to move bytes to.
+// Holds the three parts that decide which of the program's bytes move: Paging, which calls the pager for torch's ops;
+// the follower of a plan; and the planner. A session has one of these if its device has a tier below it to move bytes
+// to.
 
 #include "ullage/runtime/following.h"
 #include "ullage/runtime/paging.h"
@@ -42,7 +43,8 @@ class PlannedPaging final {
   // for install_fault_handler().
   void start(std::function<void(const store::Pager::FaultAnswer&)> give_up);
 
-  // The listeners for ops and for saved tensors, outermost first; may be empty.
+  // The session's listeners. before_the_recorder(): for ops, outermost first; the recorder comes inside them. saves():
+  // for saved tensors. Either list may be empty.
   std::vector<OpListener*> before_the_recorder();
   std::vector<SavedListener*> saves() {
     return paging_ ? std::vector<SavedListener*>{&*paging_} : std::vector<SavedListener*>{};
@@ -50,14 +52,14 @@ class PlannedPaging final {
   // The recorder that observes steps for planning; null: no plan is made.
   Recorder* observer() { return planning_ ? &planning_->observer() : nullptr; }
 
-  // The session calls allocating() and allocated() before and after its other parts hear of a new storage. freeing():
+  // The session calls allocating() before its other parts hear of a new storage, and allocated() after that. freeing():
   // as in PoolListener.
   void allocating();
   void allocated();
   bool freeing(Address at, bool may_stay);
 
-  // mark_step(): the program reports that a step ended. optimizer_was_called(): a program that never reports steps
-  // called an optimizer that ends one.
+  // mark_step(): the program reports that a step ended. optimizer_was_called(): a step seems to have ended, judged by
+  // the calls of optimizers; only for programs that never report steps.
   void mark_step();
   void optimizer_was_called();
   void write_figures(store::LedgerSlot& slot) const;

@@ -7,10 +7,11 @@
 //   stated  |== pool ==================|== outside: libraries, stacks, JIT code, decoders ==|= margin =|
 //                                        the larger of what is measured and what is reserved
 //
-// Reserved at the start: torch holds about 72 MiB after the code that ran only while it was loaded is given back
-// (kTorchAlone; runtime/pool/library_pages.h). In its first steps it touches 22 to 45 MiB more (library pages, code
-// that oneDNN generates), whatever the batch size. So 48 MiB are reserved on top from the start, ahead of need.
-// In Python the rest of importing torch and the first optimizer take 117 MiB (sympy is the largest part).
+// At the start torch holds about 72 MiB, after the code that ran only while it was loaded was given back (kTorchAlone;
+// runtime/pool/library_pages.h). These bytes are measured. In its first steps torch touches 22 to 45 MiB more (library
+// pages, code that oneDNN generates), whatever the batch size. So kWarmUp, 48 MiB, is reserved on top from the start.
+// In Python kWarmUpInPython, 124 MiB, is reserved in its place: the rest of importing torch (sympy is the largest
+// part), the first optimizer and the first steps took 117 MiB together.
 //
 // The margin covers growth between two measurements and the kernel's counting error. The kernel counts pages for each
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
@@ -40,7 +41,7 @@ class Budget final : public Limit {
   // object writes its reference count. Measured: 7 to 10 MiB in workers of a DataLoader.
   static constexpr Bytes kForkedInPython = 12_MiB;
   static constexpr std::uint64_t kFirstSteps = 2;  // libraries warm up in them
-  // Code that is read in only as a process ends. Measured: 7 to 10 MiB; 18 MiB in Python, on a kernel that keeps files
+  // Code that is read in only as a process ends. Measured: 7 to 10 MiB; 18 MiB with Python on a kernel that keeps files
   // in huge pages.
   static constexpr Bytes kAtExit = 24_MiB;
   // Part of the least budget: by chance, another run may hold this much more outside the pool.
@@ -70,15 +71,15 @@ class Budget final : public Limit {
   Bytes outside() const { return Bytes{outside_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
-  // The bytes reserved for the outside, charges and foreseen bytes included. Charges come on top of the reserve, or of
+  // The bytes reserved for the outside, charges and foreseen bytes included. Charges are added to the reserve, or to
   // the bytes that were outside at the first charge if these were more.
   Bytes expected_outside() const;
   // The bytes reserved at the start.
   Bytes expected_at_start() const { return expected_at_start_; }
 
   // Returns the least budget of the run so far. `at_once`: the most that the pool needed at one moment since the last
-  // call. Adds the bytes that were outside the pool meanwhile (without unused reserves that are lent) and
-  // kLeastAllowance, and returns the largest such sum.
+  // call. Adds the most that the pool could not have had since then (needed_beside(): the outside, the margin, what
+  // other processes held) and kLeastAllowance. Returns the largest such sum of all calls.
   Bytes note_least(Bytes at_once);
   // Returns the least budget of a run that also serves a request which was refused. `at_once`: what the pool would have
   // needed for it. Notes nothing, because the program may catch the error and go on without the request.
@@ -124,8 +125,9 @@ class Budget final : public Limit {
   // because a request is refused only after they were taken. On a card, charged bytes that do not stand outside do not
   // count either: they are given back before a refusal.
   Bytes needed_beside(Bytes outside, Bytes others) const;
-  // needed_beside() for a time in which nobody has asked for the limit since note_least(). Present charges count even
-  // then, and so does what a card's libraries need.
+  // needed_beside() for a time in which nobody has asked for the limit since note_least(), so that nothing outside was
+  // measured. On the CPU it then counts only if bytes are charged; else this is zero. On a card it always counts, with
+  // what was outside at the last measurement.
   Bytes still_needed() const;
   // The bytes outside the pool when the first of the present charges was made, plus all charges; zero if nothing is
   // charged.

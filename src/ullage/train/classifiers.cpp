@@ -30,7 +30,7 @@ Layers head(double dropout, std::int64_t from, std::int64_t classes) {
 }
 
 // Initializes convolutions by Kaiming He's rule, weights of linear layers by `start_linear`, and biases with 0, as
-// torchvision does. Visits the modules in torchvision's order, so that a seed gives the same weights.
+// torchvision does. Visits the modules in torchvision's order, so that a seed gives the same weights as there.
 template <class StartLinear>
 void start(nn::Module& network, const StartLinear& start_linear) {
   network.apply([&](nn::Module& module) {

@@ -8,7 +8,8 @@
 
 namespace ullage::plan {
 
-// Half-open: exists when op `from` begins, and no more when op `until` begins.
+// Half-open: exists when op `from` begins, and no more when op `until` begins. So the span of what op k makes begins
+// with op k + 1.
 struct Span {
   OpIndex from;
   OpIndex until;
@@ -18,7 +19,7 @@ struct Span {
 struct Spans {
   // `from` is 0 if it exists when the step begins; `until` is ops.size() + 1 if it outlives the step.
   Table<StorageIndex, Span> storages;
-  // While the value is the newest of its storage; includes the op that overwrites it.
+  // While the value is the newest of its storage. If op k overwrites it, the span ends with k: `until` is k + 1.
   Table<ValueIndex, Span> values;
   Table<StorageIndex, bool> known;              // the step lists a value of it
   Table<StorageIndex, ValueIndex> first, last;  // of its values, if known

@@ -16,10 +16,11 @@ namespace ullage::plan {
 // ends.
 Plan make_plan(const Step& step, const Ask& ask, const std::function<bool(const Plan&)>& better = {});
 
-// Returns plans for `points` budgets, ascending, evenly spaced from the floor (floor.h) to below the plain peak. Each
-// is the cheapest plan found for any budget up to its own, so that more bytes never cost more. The last plan, one more,
-// is for the plain peak: there the step fits. A point for ask.budget is added if that is above zero and below the plain
-// peak. If no plan was found for a budget, its Plan::least is the floor.
+// Returns plans for `points` budgets, ascending, evenly spaced: the first is the floor (floor.h), the last is one space
+// below the plain peak. Each is the cheapest plan found for any budget up to its own, so that more bytes never cost
+// more. One more plan, the last, is for the plain peak: there the step fits. A plan for ask.budget is added if that is
+// above zero and below the plain peak. If no plan was found for a budget, the outcome is Infeasible, and Plan::least is
+// the floor: below it no plan exists; whether one exists at it is not known.
 std::vector<Plan> plan_curve(const Step& step, const Ask& ask, std::size_t points = 16);
 
 }  // namespace ullage::plan

@@ -131,7 +131,7 @@ class Pickle final {
   friend class PickleParser;
   struct Container {
     std::uint32_t offset = 0;    // of the opcode that made it
-    std::uint32_t begin = 0;     // index in items_; equal lists may share it
+    std::uint32_t begin = 0;     // index in items_; equal lists may share it, then with a capacity of 0
     std::uint32_t size = 0;      // values; a dict's keys count, too
     std::uint32_t capacity = 0;  // places from begin on that no other container uses
   };

@@ -41,10 +41,11 @@ struct Geometry {
 class TapedOp final {
  public:
   // Call it before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order.
-  // Returns null if `how` is Never or an argument is not supported. Supported are plain strided tensors of the followed
-  // device with bytes in the pool. Not supported are storages, objects, subclasses of Tensor, and sparse, quantized,
-  // nested, inference, conjugate or negative tensors. Nor are tensors under a transform of torch.func. Weights mapped
-  // from a file are supported (mapped_files.h) unless the op writes to them.
+  // Returns null if `how` is Never or an argument is not supported. Supported are undefined tensors, wrapped numbers,
+  // and plain strided tensors of the budgeted device (followed_device()) that have no bytes or have them in the pool.
+  // Weights mapped from a file are supported too (mapped_files.h), unless the op writes to them. Not supported are
+  // tensors with other bytes outside the pool, storages, objects, and subclasses of Tensor. Nor are sparse, quantized,
+  // nested, inference, conjugate or negative tensors, or tensors under a transform of torch.func.
   static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs,
                                           plan::RecomputeRule how);
   // Call it after the op ran.
@@ -75,10 +76,10 @@ class TapedOp final {
   struct Part {                        // a tensor among the arguments
     std::optional<std::size_t> input;  // which of the inputs its storage is; none: it is not of the pool
     Geometry geometry;                 // of a tensor of the pool
-    c10::VariableVersion counter;      // of a tensor of the pool or a mapped weight, like `version`
-    std::uint32_t version = 0;
-    bool mapped = false;  // `other` is a mapped weight
-    at::Tensor other;     // a tensor that is not of the pool; may be undefined
+    c10::VariableVersion counter;      // of a tensor of the pool or of a mapped weight
+    std::uint32_t version = 0;         // the counter's value at capture
+    bool mapped = false;               // `other` is a mapped weight
+    at::Tensor other;  // a tensor without bytes in the pool (a mapped weight, a wrapped number); may be undefined
   };
   struct Argument {
     enum class Kind { Value, Tensor, List, OptionalList } kind = Kind::Value;

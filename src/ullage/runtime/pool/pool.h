@@ -45,7 +45,7 @@ class Pool final : public c10::Allocator {
   // All must live for ever, like the pool itself. There is one pool in a process. `card`: both null on the CPU.
   Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device, Card card);
 
-  // Makes the pool torch's CPU allocator. Pointers that the allocator before it made are still freed by that one.
+  // Makes the pool torch's CPU allocator. What torch's previous allocator made is still freed by that allocator.
   void install();
 
   // Notes that a block of a card's pool is used on this stream too (Tensor.record_stream).
@@ -59,7 +59,8 @@ class Pool final : public c10::Allocator {
   c10::intrusive_ptr<c10::StorageImpl> storage_over(Address at, Bytes size);
 
   StorageMarks* marks() const { return card_.marks; }
-  // Call it before a kernel looks at storages that were brought back for it.
+  // Call it before a kernel gets storages that were brought back for it. Without it they keep the mark that they are
+  // away, with which torch refuses to give out their pointers (storage_marks.h).
   void update_marks() const {
     if (card_.marks != nullptr) card_.marks->update();
   }
@@ -70,9 +71,10 @@ class Pool final : public c10::Allocator {
     if (card_.work != nullptr && card_.work->has_several_streams()) static_cast<void>(card_.work->done(at, size));
   }
 
-  // `at`: where a storage begins. Have listeners heard of it: is it in the pool's addresses, or one of theirs_made()?
+  // Has the listener heard of the storage that begins at `at`? It has if that is in the pool's addresses or is a block
+  // of theirs_made().
   bool knows(Address at) const;
-  // All live storages that listeners have heard of.
+  // All live storages that the listener has heard of.
   std::vector<store::LiveStorage> live() const;
 
   // In a child made by fork, whose parent keeps the card: nothing is freed from now on.

@@ -5,8 +5,8 @@ namespace ullage::trace {
 namespace {
 
 constexpr std::uint64_t kMostMicros = 1ull << 62;
-constexpr std::size_t kLeastUse = 2;   // bytes that a packed use takes at least
-constexpr std::size_t kLeastKnob = 2;  // bytes that a packed knob takes at least
+constexpr std::size_t kLeastUse = 2;   // the least bytes of a packed use
+constexpr std::size_t kLeastKnob = 2;  // the least bytes of a packed knob
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool EventUnpacker::next(PackedEvent& event) {
   event.uses.clear();
   event.knobs.clear();
   if (event.kind >= PackedKind::kEnd) return fail("an event of no known kind"), false;
-  if ((event.flags & ~kFlags[tag & 15]) != 0) return fail("an event with no known flags"), false;
+  if ((event.flags & ~kFlags[tag & 15]) != 0) return fail("an event with a flag that its kind does not have"), false;
   if (is_event(event.kind)) {
     const std::uint64_t later = in_.number();
     if (later > kMostMicros - now_.micros) return fail("a time that cannot be"), false;

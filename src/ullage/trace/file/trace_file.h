@@ -22,9 +22,10 @@ inline constexpr std::string_view kTraceFileMagic = "ULLAGE TRACE ";
 // file can make this take more memory than 1 MiB plus a fixed multiple of the file's size (Allowance in take_reader.h).
 Result<TraceFile> read_trace_file(std::span<const std::byte> content, const std::string& name);
 
-// Writes the takes as the recorder would. read_trace_file() gives the same takes again, except for made-up addresses,
-// stacks, and names cut after 240 bytes. ContractError unless storages are in the order of their births, those from
-// before first, and ops in the order of their begins. The caller checks if `out` failed.
+// Writes the takes as the recorder would. read_trace_file() gives the same takes again, with three exceptions. The file
+// has no addresses, so the reader makes some up. It has no stacks. Names are cut after 240 bytes. Throws ContractError
+// unless the storages that were live before the take come first, then the others in the order of their births, and ops
+// are in the order of their begins. The caller checks if `out` failed.
 void write_trace_file(const TraceFile& file, std::ostream& out);
 
 }  // namespace ullage::trace

@@ -23,14 +23,15 @@ struct OwnerRule {
   };
   Frames frames = Frames::Python;
   std::string_view file;      // a part of the path, with forward slashes; empty: any
-  std::string_view function;  // '*' at either end, and one between, stands for anything; empty: any
+  std::string_view function;  // '*' stands for anything: at the begin, at the end, once between; empty: any function
   Phase phase = Phase::Unknown;
-  std::optional<Category> category;  // applies if `phase` is Unknown or the stack's phase
+  std::optional<Category> category;  // applies if `phase` is Unknown or equals the phase decided for the stack
   std::string_view name;             // of the owner, if it says more than the person's own frame would
 };
 
-// PhaseVote in owners.cpp decides between the phases of the rows that match a frame of the stack. Then the first of
-// these rows whose category applies gives the category.
+// PhaseVote in owners.cpp decides between the phases of the rows that match a frame of the stack. Then the category is
+// that of the first such row, in the order of the table, whose category applies. The order of the frames does not
+// matter.
 std::span<const OwnerRule> owner_rules();
 
 // Whether it is a Python frame rather than a C++ frame.
