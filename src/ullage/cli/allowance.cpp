@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kOption = "--allow";
 constexpr const char* kAllowed =
-    "give bf16, and with a comma behind it evaluation, which also covers forward passes that no backward pass follows, "
-    "if-needed, which casts only if no cheap exact plan fits, or both";
+    "give bf16, alone or with more words after commas: evaluation (also casts forward passes that no backward pass "
+    "follows), if-needed (casts only if no exact plan that adds 5 % or less to a step fits)";
 
 struct Word {
   const char* name;
@@ -33,7 +33,7 @@ Error unknown(const std::string& word) {
     return wrong(
         "fp16 needs a gradient scaler in the program's own loop, which Ullage cannot add from outside: write "
         "scaler.scale(loss).backward() and scaler.step(optimizer); scaler.update(), with a torch.amp.GradScaler, under "
-        "an autocast of the program's own; " +
+        "an autocast of the program's own. Or " +
             std::string(kAllowed),
         kOption);
   }

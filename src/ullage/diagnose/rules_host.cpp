@@ -38,7 +38,8 @@ void say_what_it_did(const Signs& signs, std::vector<std::string>& why) {
   if (signs.has(Sign::Saving)) {
     why.push_back("a checkpoint was being written, which is staged on the host: " + signs.where(Sign::Saving));
   } else if (signs.has(Sign::Loading)) {
-    why.push_back("a checkpoint was being loaded, by each rank for itself: " + signs.where(Sign::Loading));
+    why.push_back("a checkpoint was being loaded; if there are several ranks, each loads its own: " +
+                  signs.where(Sign::Loading));
   } else if (signs.has(Sign::ReplayBuffer)) {
     why.push_back("a replay buffer keeps what it was given: " + signs.where(Sign::ReplayBuffer));
   }
@@ -89,8 +90,8 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       if (evidence.spoken_by(Tool::ComfyUi) && evidence.message->form.starts_with("cuda-error")) {
         return Finding{
             0.4,
-            {"a tensor that does not fit fails as \"Allocation on device\"; these are the driver's words, as "
-             "for pinned host memory"}};
+            {"a tensor that does not fit would fail as \"Allocation on device\"; this message has the driver's words, "
+             "as a refusal of pinned host memory has"}};
       }
       return Finding{0.25, {"a refusal of pinned host memory has the same words; the GPU is then not full at all"}};
     }
@@ -168,7 +169,7 @@ std::optional<Finding> unified_memory(const Evidence& evidence) {
     return Finding{
         0.5,
         {fmt::format("{} are free on a device of {}: host and device share one memory (an APU, GB10, Jetson), "
-                     "and what the host's programs and file caches hold is missing from it",
+                     "and the host's programs and file caches hold a part of it",
                      to_string(*facts.free), to_string(*facts.capacity))}};
   }
   if (evidence.signs.has(Sign::UnifiedMachine) && !evidence.is_on_chip()) {

@@ -10,8 +10,8 @@
 // At the start torch holds about 72 MiB, after the code that ran only while it was loaded was given back (kTorchAlone;
 // runtime/pool/library_pages.h). These bytes are measured. In its first steps torch touches 22 to 45 MiB more (library
 // pages, code that oneDNN generates), whatever the batch size. So kWarmUp, 48 MiB, is reserved on top from the start.
-// In Python kWarmUpInPython, 124 MiB, is reserved in its place: the rest of importing torch (sympy is the largest
-// part), the first optimizer and the first steps took 117 MiB together.
+// In Python kWarmUpInPython, 124 MiB, is reserved in its place. There the rest of importing torch, the first optimizer
+// and the first steps took 117 MiB together. Sympy is the largest part.
 //
 // The margin covers growth between two measurements and the kernel's counting error. The kernel counts pages for each
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
