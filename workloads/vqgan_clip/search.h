@@ -54,9 +54,9 @@ class Search final {
     at::Tensor features, losses;  // detached
   };
   Evaluation evaluate(const Draws& draws);
-  // Both compute losses and run the backward pass. look() runs it for all cutouts, to everything that `picture` was
-  // made from; losses count `share`. look_in_parts() takes a few cutouts at a time to save memory. For each such part
-  // it runs the backward pass to `picture` alone; then it runs the decoder's backward pass once, with the sum.
+  // Both compute losses and run the backward pass. look() runs it to everything that `picture` was made from, with
+  // losses times `share`. look_in_parts() takes a few cutouts at a time to save memory. For each such part it runs the
+  // backward pass to `picture` alone. Then it runs the decoder's backward pass once, with the sum.
   Seen look(const at::Tensor& picture, const Draws& draws, double share);
   Seen look_in_parts(const at::Tensor& picture, const Draws& draws);
   at::Tensor hold_near_zero();

@@ -42,8 +42,8 @@ Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& 
 
 // As split_words(), for a verb whose options may stand before and after its other words. Those words are the target;
 // "--" is dropped from it, and no word after "--" is an option. Commands::Run: the verb also runs commands. For such a
-// verb, if the target's first word is a file that can be run, the error of an unknown option says how to give that
-// option to the command.
+// verb, the error of an unknown option may also say how to give that option to the command. It does if the target's
+// first word is a file that can be run.
 enum class Commands { Run, None };
 Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words, Commands commands);
 

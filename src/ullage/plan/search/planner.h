@@ -20,7 +20,7 @@ Plan make_plan(const Step& step, const Ask& ask, const std::function<bool(const 
 // below the plain peak. Each is the cheapest plan found for any budget up to its own, so that more bytes never cost
 // more. One more plan, the last, is for the plain peak: there the step fits. A plan for ask.budget is added if that is
 // above zero and below the plain peak. If no plan was found for a budget, the outcome is Infeasible, and Plan::least is
-// the floor: below it no plan exists; whether one exists at it is not known.
+// the floor. Below the floor no plan exists; whether one exists at it is not known.
 std::vector<Plan> plan_curve(const Step& step, const Ask& ask, std::size_t points = 16);
 
 }  // namespace ullage::plan

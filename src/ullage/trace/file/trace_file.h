@@ -24,8 +24,8 @@ Result<TraceFile> read_trace_file(std::span<const std::byte> content, const std:
 
 // Writes the takes as the recorder would. read_trace_file() gives the same takes again, with three exceptions. The file
 // has no addresses, so the reader makes some up. It has no stacks. Names are cut after 240 bytes. Throws ContractError
-// unless the storages that were live before the take come first, then the others in the order of their births, and ops
-// are in the order of their begins. The caller checks if `out` failed.
+// if storages or ops are out of order. Storages that were live before the take come first, then the others in the order
+// of their births; ops are in the order of their begins. The caller checks if `out` failed.
 void write_trace_file(const TraceFile& file, std::ostream& out);
 
 }  // namespace ullage::trace
