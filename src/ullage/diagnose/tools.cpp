@@ -17,8 +17,8 @@ struct ToolName {
   Tool tool;
   std::string_view id;
   std::string_view name;
-  bool serves;           // see serves()
-  Tool on = Tool::None;  // the library that it is built on, if that library has messages of its own
+  bool serves;           // what serves() returns (tools.h)
+  Tool on = Tool::None;  // the library that it is built on; None if there is none, or it prints no messages of its own
 };
 
 constexpr ToolName kToolNames[] = {
@@ -91,8 +91,9 @@ struct ToolWord {
   std::string_view text;  // lower case
 };
 
-// More specific tools first, because the first match counts: a server may use PyTorch and run in a container. A word of
-// at most four letters counts only as a whole: "mlx" is not in "mlx5_0", a network card.
+// More specific tools first, because the first row counts whose word is anywhere in the text: a server may use PyTorch
+// and run in a container. A word of at most four letters counts only if no letter or digit stands beside it: "mlx" is
+// not found in "mlx5_0", a network card.
 constexpr ToolWord kToolWords[] = {
     {Tool::Triton, "triton.runtime.errors"},
     {Tool::Triton, "no valid triton configs"},

@@ -17,7 +17,7 @@ std::string quoted(const std::string& word);
 // at its end are left out and " ..." is added.
 std::string command_line(const std::string& begin, const std::vector<std::string>& target);
 
-// The same in full, to be copied.
+// As command_line(), but with all words, so that the line can be copied.
 std::string whole_command_line(const std::string& begin, const std::vector<std::string>& target);
 
 // Returns "2GiB" or "2401MiB": rounded up to MiB, and one word that an option accepts ("2.00 GiB" would be two).

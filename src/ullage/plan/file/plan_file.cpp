@@ -53,7 +53,7 @@ Json of(const Action& action) {
   return json;
 }
 
-// Names in a recording may be any bytes. Replaces those that are not UTF-8, so that dump() does not throw.
+// Names in a recording may be any bytes. Replaces bytes that are not UTF-8, so that dump() does not throw.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 class Writer final {
@@ -85,7 +85,7 @@ class Writer final {
 }  // namespace
 
 Sites sites_of(const Step& step) {
-  // On a card, storages below StandsOn::least_in_pool count as zero bytes, so they are small here as well.
+  // A card's step gives zero bytes to storages below StandsOn::least_in_pool, so they are below least_movable as well.
   const auto is_small = [&](ValueIndex value) {
     return step.storages[step.values[value].storage].bytes < StandsOn{}.least_movable;
   };

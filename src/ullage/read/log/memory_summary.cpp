@@ -146,7 +146,8 @@ class SummaryTable {
 
 std::string cleaned(std::string_view text, const Line& line) { return clean(line.of(text), kLongestLine); }
 
-// Returns the table's first line: its title with the frame above it or, without a title, the topmost line with a bar.
+// Returns the table's first line. With a title that is the frame above it, or the title itself if no frame is there.
+// Without a title it is the topmost line with a bar.
 Line first_line(std::string_view text, Line line, std::size_t not_before) {
   for (std::size_t i = 0; i < kLinesAbove && cleaned(text, line).find(kTitle) == std::string::npos; ++i) {
     const auto above = line_before(text, line);

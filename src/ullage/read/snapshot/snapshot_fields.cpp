@@ -8,7 +8,9 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kStringsKnown = 32;  // a file that shares no strings is read a little more slowly
+// So many keys are recognized by identity. In a file that writes each key anew, the keys are compared as texts, which
+// takes a little longer.
+constexpr std::size_t kStringsKnown = 32;
 
 std::string described(const Pickle& pickle, PickleValue value) {
   using Kind = PickleValue::Kind;

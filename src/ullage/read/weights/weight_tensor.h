@@ -26,7 +26,8 @@ struct WeightTensor {
   std::span<const std::byte> storage;  // tensors that share a storage have the same one
 
   std::uint64_t elements() const;
-  Bytes bytes() const { return size_of(dtype) * elements(); }  // as copied; a view's storage may have fewer or more
+  // The bytes that copy_to() writes; the storage of a view may have fewer or more.
+  Bytes bytes() const { return size_of(dtype) * elements(); }
   // Returns the place of the first element. It may be unaligned, because files do not align tensors. So copy the bytes,
   // or use copy_to().
   const std::byte* data() const { return storage.data() + offset * size_of(dtype).count; }

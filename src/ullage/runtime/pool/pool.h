@@ -31,6 +31,7 @@ class PoolListener {
   virtual ~PoolListener() = default;
   virtual void allocated(Address at, Bytes bytes) = 0;  // the storage has been made
   // The storage is about to be freed. If `may_stay`, may return true: the listener then keeps it as its own storage.
+  // `may_stay` is false for blocks of theirs_made(), which are freed anyway.
   virtual bool freeing(Address at, bool may_stay) = 0;
   // A request is refused; `message` is the full text. The exception is thrown next.
   virtual void refused(const store::Shortage&, const std::string& op, const std::string& message) = 0;

@@ -2,9 +2,9 @@
 #pragma once
 
 // Keeps PyTorch's rule for memory and streams, for a store that knows no streams. A block belongs to the stream it was
-// allocated on; another stream may get it only after the work that was given to the first. The store does not say which
-// pages a new block gets. So a stream that allocates waits for every other stream on which a block was freed since it
-// last waited for that one. The card waits, not the processor. A program with one stream never waits.
+// allocated on. Another stream may get it only when the work that was given to its stream is done. The store does not
+// say which pages a new block gets. So a stream that allocates waits for other streams: for each on which a block was
+// freed since the last wait for it. The card waits, not the processor. A program with one stream never waits.
 
 #include "ullage/base/bytes.h"
 

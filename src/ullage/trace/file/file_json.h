@@ -23,7 +23,7 @@ struct TakeHead {
 struct TakeEnd {
   ProcessFigures process;
   Take::End why = Take::End::Program;
-  std::uint64_t events = 0;  // in the take, lost ones included
+  std::uint64_t events = 0;  // of the take; those that were lost in gaps count too
 };
 
 // Invalid UTF-8 in texts is replaced by U+FFFD.
