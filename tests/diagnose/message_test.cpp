@@ -396,6 +396,20 @@ TEST(Message, WithMoreLiveThanTheDeviceHasTellsTheSpill) {
   EXPECT_FALSE(cause(one(cuda(8_GiB, 8_GiB + 3_MiB, 8_GiB + 4_MiB, 0_B, 1_GiB)), "spilled_to_host")) << "rounding";
 }
 
+TEST(Message, OfVllmOnACardOfAnySizeIsNoSharedMemory) {
+  const auto shared = [](Bytes capacity) {
+    OutOfMemory message;
+    message.teller = Teller::Vllm;
+    message.capacity = capacity;
+    return cause(one(message), "unified_memory");
+  };
+  EXPECT_TRUE(shared(124611_MiB)) << "121.69 GiB: GB10";
+  EXPECT_FALSE(shared(14909_MiB)) << "14.56 GiB: T4";
+  EXPECT_FALSE(shared(22559_MiB)) << "22.03 GiB: L4";
+  EXPECT_FALSE(shared(45466_MiB)) << "44.40 GiB: L40S";
+  EXPECT_FALSE(shared(24_GiB));
+}
+
 TEST(Message, WithMoreFreeThanTheDeviceHasTellsOneSharedMemory) {
   const Diagnosis diagnosis = one(cuda(15_GiB, 2_GiB, 2_GiB, 85_GiB, 20_GiB));
   EXPECT_EQ(first(diagnosis), "unified_memory");
