@@ -106,6 +106,7 @@ void say_plan(const std::string&) {
 void follow_plan(const std::string& size) {
   slot().plans.store(1);
   slot().plan_adopted_at_step.store(4);
+  slot().plan_steps.store(2);
   slot().plan_peak.store(bytes(size).count);
   slot().plan_step_us.store(1000);
   slot().plan_overhead_us.store(500);

@@ -289,6 +289,22 @@ def meanwhile(step, part):
 """
 
 
+@case(says="no step ran as planned")
+def sizes_that_change_in_each_step():
+    """
+all_rows = forward
+def forward(x): return all_rows(x[:2048 - 16 * STEP])
+"""
+
+
+@case(says="no step ran as planned")
+def sizes_that_change_from_the_first_op_on():
+    """
+all_rows = forward
+def forward(x): return all_rows(torch.randn(2048 - 16 * STEP, 256))
+"""
+
+
 @case(least_plans=2)
 def a_loop_that_is_no_step_comes_first():
     """
@@ -367,6 +383,10 @@ def problems_of(done: subprocess.CompletedProcess, told: dict, plain: str, budge
         problems.append(f"said {done.stdout!r}, the plain program {plain!r}")
     if told["process_peak_bytes"] > budget or told["over_budget_bytes"] != 0:
         problems.append(f"{told['process_peak_bytes'] - budget} bytes over the budget")
+    if says := expected.get("says"):
+        if says not in done.stderr or (told.get("plan") or {"steps": 0})["steps"] > 0:
+            problems.append(f"it did not say {says!r}: {done.stderr}")
+        return problems
     plan, most = told.get("plan"), dict(expected)
     least_steps, all_planned = most.pop("least_steps", 1), most.pop("all_planned", False)
     least_plans = most.pop("least_plans", 1)

@@ -70,6 +70,10 @@ TEST(RunSummary, OfAPlanThatWasLeftSaysSo) {
             std::string::npos)
       << summary(run);
   EXPECT_EQ(summary(run).find("nothing was moved or recomputed"), std::string::npos) << summary(run);
+  EXPECT_EQ(summary(run).find("no step ran as planned"), std::string::npos) << summary(run);
+  slot.plan_steps.store(0);
+  EXPECT_NE(summary(run).find("adopted at step 4; no step ran as planned; 3 deviations from it"), std::string::npos)
+      << summary(run);
   slot.plan_step_us.store(0);
   EXPECT_NE(summary(run).find("plan: 1.02 GiB, +120.0 ms a step, 1 op recomputed"), std::string::npos) << summary(run);
 }

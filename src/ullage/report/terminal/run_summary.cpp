@@ -111,6 +111,7 @@ std::string plan_line(const RunReport& report) {
   std::string line =
       fmt::format("plan: {}, {}, {} recomputed, {} spilled; adopted at step {}", to_string(plan.peak), plan_time(plan),
                   count_of(plan.recomputes, "op"), count_of(plan.spills, "storage"), plan.adopted_at_step);
+  if (plan.steps == 0) line += "; no step ran as planned";
   if (plan.deviations > 0) {
     line += fmt::format("; {} from it, {} made", count_of(plan.deviations, "deviation"), count_of(plan.plans, "plan"));
   }

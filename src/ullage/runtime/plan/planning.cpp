@@ -246,7 +246,15 @@ void Planning::gave_way() {
 }
 
 void Planning::say_goodbye() {
-  if (in_child_ || adopted_ || !settings_.say || pager_.counts().spilled == Bytes{}) return;
+  if (in_child_ || !settings_.say || pager_.counts().spilled == Bytes{}) return;
+  if (adopted_) {
+    if (follower_.counts().plans == 0) {
+      settings_.say(
+          "a plan was made, but no step ran as planned: none began like the one that was observed; tensors were moved "
+          "on demand");
+    }
+    return;
+  }
   const State state = state_.load();
   if (state == State::GaveUp) return;  // the reason has been said
   if (made_ > 0) {
