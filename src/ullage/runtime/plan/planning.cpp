@@ -250,8 +250,8 @@ void Planning::say_goodbye() {
   if (adopted_) {
     if (follower_.counts().plans == 0) {
       settings_.say(
-          "a plan was made, but no step ran as planned: none began like the one that was observed; tensors were moved "
-          "on demand");
+          "a plan was made, but no step ran as planned: no later step began like the one that was observed; tensors "
+          "were moved on demand");
     }
     return;
   }
@@ -283,10 +283,10 @@ std::optional<Planning::NewPlan> Planning::plan(const std::string& recording) {
   } catch (const std::exception& error) {
     if (stopping_.load()) {
       gave_way();
-      return std::nullopt;
+    } else {
+      state_.store(State::GaveUp);
+      if (settings_.say) settings_.say(std::string("no plan could be made: ") + error.what());
     }
-    state_.store(State::GaveUp);
-    if (settings_.say) settings_.say(std::string("no plan could be made: ") + error.what());
     return std::nullopt;
   }
 }
@@ -307,10 +307,7 @@ std::optional<Planning::NewPlan> Planning::new_plan(const std::string& recording
   question.ask.levers.batch_norm = facts_ && facts_->recomputes_batch_norm;
   const Result<plan::Fit> fit = plan::fit(*step, question);
   if (!fit) throw std::runtime_error(fit.error().text());
-  if (stopping_.load()) {
-    gave_way();
-    return std::nullopt;
-  }
+  if (stopping_.load()) throw std::runtime_error("planning was stopped");
   const plan::Plan& made = fit->plan;
   ++made_;
   if (made.outcome != plan::Plan::Outcome::Planned) {

@@ -84,7 +84,7 @@ class Planning final {
   };
   // Nothing: there is no plan to carry out, or planning was stopped. What comes next is settled then.
   std::optional<NewPlan> plan(const std::string& recording);
-  std::optional<NewPlan> new_plan(const std::string& recording);  // throws if no plan could be made
+  std::optional<NewPlan> new_plan(const std::string& recording);  // throws if none can be made, or on a stop
   void go_on_without(const plan::Plan& made);
   void adopt(const NewPlan& made);
   bool is_exact() const;
