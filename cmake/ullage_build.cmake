@@ -96,12 +96,13 @@ function(ullage_module)
   endif()
 endfunction()
 
-# ullage_test(NAME <folder> SOURCES ... LINK ... [TORCH] [SHARDS <count>] [EACH_ALONE])
+# ullage_test(NAME <folder> SOURCES ... LINK ... [TORCH] [SHARDS <count>] [COST <seconds>] [EACH_ALONE])
 # Makes tests/<folder> one executable and one ctest, <folder>_test. A case that fails is named in its output and at the
-# end of tools/test. SHARDS: splits long tests into this many ctests, each with its share of the cases. EACH_ALONE: each
-# case is a ctest and a process of its own, for things that a process can do only once.
+# end of tools/test. SHARDS: splits long tests into this many ctests, each with its share of the cases. COST: see
+# tests/CMakeLists.txt. EACH_ALONE: each case is a ctest and a process of its own, for things that a process can do only
+# once.
 function(ullage_test)
-  cmake_parse_arguments(T "TORCH;EACH_ALONE" "NAME;SHARDS" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(T "TORCH;EACH_ALONE" "NAME;SHARDS;COST" "SOURCES;LINK" ${ARGN})
   set(target "${T_NAME}_test")
   add_executable(${target} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE ${T_LINK} ullage_test_folders GTest::gtest GTest::gtest_main)
@@ -125,6 +126,9 @@ function(ullage_test)
   if(NOT T_SHARDS)
     set(T_SHARDS 1)
   endif()
+  if(NOT T_COST)
+    set(T_COST 0)
+  endif()
   foreach(shard RANGE 1 ${T_SHARDS})
     set(test ${target})
     if(T_SHARDS GREATER 1)
@@ -132,7 +136,7 @@ function(ullage_test)
     endif()
     math(EXPR index "${shard} - 1")
     add_test(NAME ${test} COMMAND ${target})
-    set_tests_properties(${test} PROPERTIES LABELS ${T_NAME} TIMEOUT 1200
+    set_tests_properties(${test} PROPERTIES LABELS ${T_NAME} TIMEOUT 1200 COST ${T_COST}
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${T_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
@@ -154,7 +158,8 @@ endfunction()
 
 # ullage_python_test(NAME <label>.<what> RUN <script of this folder> <arguments>... [COST <seconds>] [TIMEOUT <seconds>]
 # [SKIPS] [SOAK])
-# COST: see tests/CMakeLists.txt. SKIPS: exit code 77 means that the test cannot run here.
+# COST: see tests/CMakeLists.txt. TIMEOUT: 1800 unless stated. It ends a test that hangs, and must never
+# end one on a slow machine. SKIPS: exit code 77 means that the test cannot run here.
 # SOAK: only `make soak` runs it.
 function(ullage_python_test)
   cmake_parse_arguments(T "SKIPS;SOAK" "NAME;COST;TIMEOUT" "RUN" ${ARGN})
@@ -166,6 +171,9 @@ function(ullage_python_test)
     set(label soak)
   endif()
   add_test(NAME ${T_NAME} COMMAND "${ULLAGE_PYTHON_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${T_RUN} ${only_in})
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 1800)
+  endif()
   set_tests_properties(${T_NAME} PROPERTIES LABELS ${label} TIMEOUT ${T_TIMEOUT})
   if(T_COST)
     set_tests_properties(${T_NAME} PROPERTIES COST ${T_COST})
