@@ -81,9 +81,8 @@ NeedsTakes needs_takes(const trace::TraceFile& file, const Sequence& sequence, c
   NeedsTakes found;
   found.why = text(file, difference);
   const std::vector<Crossing> crossed = crossings_until(file, sequence, difference.event, at);
-  if (!difference.why.empty()) found.why += " (" + difference.why + ")";
   // The last crossing before the difference is the most likely reason.
-  if (!crossed.empty() && difference.why.empty()) found.why += " (" + text(crossed.back()) + ")";
+  if (!crossed.empty()) found.why += " (" + text(crossed.back()) + ")";
   found.other = other_sizes(file, sequence, crossed, at);
   return found;
 }

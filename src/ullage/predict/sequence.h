@@ -23,7 +23,6 @@ struct Difference {
   EventId event;         // of take 0; the end of take 0 if only the other take goes on. Lost events: of the other take
   std::string here;      // what take 0 does there: "aten::mean frees 4 B in backward"
   std::string there;     // what the other take does; empty if a size follows no law
-  std::string why;       // the reason, if one is known; else empty
 };
 
 // Half-open [begin, end).

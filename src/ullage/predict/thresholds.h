@@ -25,11 +25,9 @@ namespace ullage::predict {
 enum class Quantity : std::uint8_t {
   Dimensions,      // each size of each tensor
   Elements,        // elements of each tensor that the op reads or writes
-  Reduced,         // no rule uses it; gives no counts
   Batch,           // the first size of the first tensor read
   PointwiseBatch,  // the same if the op reads a tensor of 1 x 1 pixel, such as a convolution's weights; else zero
   LonePicture,     // for a batch of one picture: elements of the first tensor read; else zero
-  Tokens,          // no rule uses it; gives no counts
   Kernel,          // the sides of a convolution's weights, in pixels
   Features,        // for each tensor of rank 2 or more, the product of all sizes but the first
   Rows,            // for each tensor of rank 2 or more, the last size but one

@@ -301,21 +301,15 @@ void ready() { state.store(State::Done); }
 // The functions of Python's C interface that are used; all belong to its stable part.
 struct PythonCalls {
   int (*is_initialized)();
-  int (*holds_lock)();
-  int (*ensure)();  // an enum of int's size
-  void (*release)(int);
   int (*run)(const char*);
   int (*add_pending)(int (*)(void*), void*);
 
-  bool complete() const { return is_initialized && holds_lock && ensure && release && run && add_pending; }
+  bool complete() const { return is_initialized && run && add_pending; }
 };
 
 PythonCalls find_python_calls() {
   PythonCalls python{};
   find_symbol(RTLD_DEFAULT, python.is_initialized, "Py_IsInitialized");
-  find_symbol(RTLD_DEFAULT, python.holds_lock, "PyGILState_Check");
-  find_symbol(RTLD_DEFAULT, python.ensure, "PyGILState_Ensure");
-  find_symbol(RTLD_DEFAULT, python.release, "PyGILState_Release");
   find_symbol(RTLD_DEFAULT, python.run, "PyRun_SimpleString");
   find_symbol(RTLD_DEFAULT, python.add_pending, "Py_AddPendingCall");
   return python;
@@ -361,17 +355,6 @@ bool begin(const PythonCalls& python) {
 bool in_python() {
   const PythonCalls python = find_python_calls();
   return python.complete() && python.is_initialized() != 0;
-}
-
-void prepare_python() {
-  if (state.load(std::memory_order_relaxed) != State::Open) return;
-  const PythonCalls python = find_python_calls();
-  if (!python.complete() || python.is_initialized() == 0) return;
-  if (python.holds_lock() == 0) return prepare_python_later();
-  if (!begin(python)) return;
-  const int was = python.ensure();
-  run_script(nullptr);
-  python.release(was);
 }
 
 void prepare_python_later() {

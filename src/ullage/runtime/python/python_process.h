@@ -25,12 +25,8 @@ namespace ullage::runtime {
 // Does this process run an initialised Python interpreter?
 bool in_python();
 
-// Prepares Python if torch is imported; before that, and without Python, does nothing and may be called again. Cheap
-// once it is done. If this thread holds the interpreter lock, the work is done on this thread. So do not call this
-// while you hold a lock that another Python thread may wait for. If this thread does not hold the interpreter lock,
-// does what prepare_python_later() does.
-void prepare_python();
-// Has Python's main thread do the same at its next opportunity. Any thread may call, under any lock.
+// Has Python's main thread prepare Python at its next opportunity, if torch is imported. Before that, and without
+// Python, does nothing and may be called again. Cheap once it is done. Any thread may call, under any lock.
 void prepare_python_later();
 
 // The functions that the following calls set must be set before Python is prepared, and must not throw.
