@@ -117,7 +117,6 @@ void follow_plan(const std::string& size) {
 
 // Reports that twice the size was spilled and once the size restored.
 void move(const std::string& size) {
-  slot().pager.store(1);
   slot().spilled.store(2 * bytes(size).count);
   slot().restored.store(bytes(size).count);
   slot().spill_wait_us.store(500'000);

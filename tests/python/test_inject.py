@@ -319,6 +319,33 @@ print(all((x == i).all().item() for i, x in enumerate(held)))""")
     assert end.report["spilled_bytes"] > 0, end
 
 
+def test_processes_give_way_to_each_other(runs: Runs) -> None:
+    """One process holds tensors that it does not use now. Another one's op needs more than the rest of the budget."""
+    script = runs.write("two.py", """
+import subprocess, sys, torch
+def fill(): return [torch.full((4 << 20,), float(i)) for i in range(16)]  # 16 MiB each
+if len(sys.argv) > 1:
+    held = fill()
+    print('ready', flush=True)
+    sys.stdin.readline()
+else:
+    other = subprocess.Popen([sys.executable, __file__, 'other'], text=True, stdin=-1, stdout=-1)
+    assert other.stdout.readline() == 'ready\\n'
+    held = fill()
+    print(torch.stack(held).sum().item())
+    print(other.communicate('go on\\n')[0], end='')
+print(all(bool((x == i).all()) for i, x in enumerate(held)))
+""")
+    roomy = runs.under(2 << 30, sys.executable, script)
+    assert (roomy.code, roomy.err) == (0, ""), roomy
+    budget = roomy.report["tree_peak_bytes"] - 160 * MIB
+    end = runs.under(budget, sys.executable, script)
+    assert (end.code, end.out, end.err) == (0, roomy.out, ""), (roomy, end)
+    assert end.report["spilled_bytes"] > 64 * MIB and end.report["refused_requests"] == 0, end
+    assert end.report["least_budget_bytes"] <= budget, end
+    kept(end)
+
+
 def test_children_with_a_pool_of_their_own(runs: Runs) -> None:
     script = runs.write("spawn.py", """
 import multiprocessing, sys, torch

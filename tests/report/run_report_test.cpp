@@ -396,6 +396,18 @@ TEST(RunReport, LeastBudgetHoldsARefusedRequestOnlyIfTheProgramFailedWithoutIt) 
   EXPECT_EQ(run.report().budget_to_try, 160_GiB);
 }
 
+TEST(RunReport, LeastBudgetIsAtMostTheBudgetThatWasEnough) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.moves(run.attach());
+  slot.least_budget.store((2345_MiB).count);
+  EXPECT_EQ(run.report().least_budget, 2_GiB);
+  slot.refused.store(1);
+  EXPECT_EQ(run.report().least_budget, 2345_MiB);
+  slot.refused.store(0);
+  slot.over_budget.store((1_MiB).count);
+  EXPECT_EQ(run.report().least_budget, 2345_MiB);
+}
+
 TEST(RunReport, LeastBudgetIsUnknownUntilTheRuntimeSaysIt) {
   SampleRun run;
   run.attach();

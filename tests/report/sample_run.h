@@ -41,7 +41,6 @@ struct SampleRun {
 
   // Adds that this process spilled 3 GiB and restored 2.5 GiB. The program waited for 1 s of the 4 s of moving.
   store::LedgerSlot& moves(store::LedgerSlot& slot) {
-    slot.pager.store(1);
     slot.pool_live_peak.store((2600_MiB).count);
     slot.spilled.store((3_GiB).count);
     slot.restored.store((2560_MiB).count);

@@ -13,8 +13,9 @@ Bytes read_resident() { return resident; }
 struct OtherProcesses final : Tree {
   Bytes others() override { return store::others; }
   Bytes expected() override { return expects; }
-  bool count() override {
+  bool count(Bytes lacks) override {
     store::others = counted;
+    lacking = lacks;
     return can_count;
   }
   void lease(Bytes bytes) override { leased += bytes; }
@@ -22,7 +23,7 @@ struct OtherProcesses final : Tree {
   void forked() override {}
   void diverged(Bytes) override {}
   bool can_count = true;
-  Bytes counted, expects, leased, taken;
+  Bytes counted, expects, leased, taken, lacking;
 };
 
 class BudgetTest : public testing::Test {
@@ -140,14 +141,24 @@ TEST_F(BudgetTest, CountsTheOtherProcessesOfTheTree) {
 TEST_F(BudgetTest, HasTheOthersCountedBeforeARefusal) {
   const Bytes before = budget.resident_limit(0_B);
   tree.counted = 50_MiB;
-  EXPECT_TRUE(budget.recount());
+  EXPECT_TRUE(budget.recount(500_MiB));
   EXPECT_EQ(budget.resident_limit(0_B), before - 50_MiB);
   tree.can_count = false;
-  EXPECT_FALSE(budget.recount());
+  EXPECT_FALSE(budget.recount(500_MiB));
   budget.restate(0_B);
   tree.can_count = true;
-  EXPECT_FALSE(budget.recount()) << "without a budget nothing is refused";
-  EXPECT_FALSE(Budget(1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, nullptr).recount()) << "alone";
+  EXPECT_FALSE(budget.recount(500_MiB)) << "without a budget nothing is refused";
+  EXPECT_FALSE(Budget(1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, nullptr).recount(0_B)) << "alone";
+}
+
+TEST_F(BudgetTest, TellsTheOthersWhatItLacks) {
+  resident = 105_MiB + 300_MiB;
+  budget.resident_limit(300_MiB);
+  budget.recount(340_MiB);
+  EXPECT_EQ(tree.lacking, 40_MiB + Budget::kWarmUp) << "the reserve is kept too";
+  budget.lend();
+  budget.recount(340_MiB);
+  EXPECT_EQ(tree.lacking, 40_MiB);
 }
 
 TEST_F(BudgetTest, TellsTheOthersWhatItIsAboutToTake) {

@@ -346,7 +346,7 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   EXPECT_EQ(others_of(ledger.page(), &other), 7_MiB);
   own->copies_expected.store((2_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), &other), 9_MiB);
-  EXPECT_EQ(expected_of(ledger.page()), 2_MiB);
+  EXPECT_EQ(expected_of(ledger.page(), own), 2_MiB);
   EXPECT_EQ(others_of(ledger.page(), own), 102_MiB) << "its copies do not show in what it holds itself";
   own->copies_expected.store(0);
   own->leased.store(0);
@@ -354,6 +354,44 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   EXPECT_EQ(others_of(ledger.page(), own), 135_MiB);
   own->diverged_counted.store((20_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 115_MiB);
+}
+
+TEST_F(LedgerTest, OfTwoThatLackBytesTheFirstGetsThem) {
+  Ledger ledger = make();
+  LedgerPage& page = ledger.page();
+  LedgerSlot& first = page.slots[0];
+  LedgerSlot& second = page.slots[1];
+  LedgerSlot& third = page.slots[2];
+  for (LedgerSlot* slot : {&first, &second, &third}) slot->pid.store(getppid());
+  second.lacking.store((5_MiB).count);
+  EXPECT_EQ(others_of(page, &first), 5_MiB);
+  EXPECT_EQ(expected_of(page, &first), 5_MiB) << "not there yet";
+  EXPECT_EQ(others_of(page, &second), 0_MiB) << "a process gives no way to itself";
+  first.lacking.store((7_MiB).count);
+  EXPECT_EQ(others_of(page, &first), 0_MiB);
+  EXPECT_EQ(others_of(page, &second), 7_MiB);
+  EXPECT_EQ(others_of(page, &third), 12_MiB);
+  first.ended.store(1);
+  EXPECT_EQ(others_of(page, &second), 0_MiB);
+  EXPECT_EQ(others_of(page, &third), 5_MiB);
+}
+
+TEST_F(LedgerTest, ACountWaitsForAProcessThatIsGivingWay) {
+  Ledger ledger = make();
+  LedgerPage& page = ledger.page();
+  page.slots[0].pid.store(getppid());
+  page.slots[0].giving_way.store(1);
+  std::uint64_t asked_before = 1;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    asked_before = page.counts_asked.load();
+    page.slots[0].giving_way.store(0);
+    while (page.counts_asked.load() == 0) std::this_thread::yield();
+    page.counts_made.store(1);
+  });
+  EXPECT_TRUE(await_count(page, std::chrono::seconds(60)));
+  other.join();
+  EXPECT_EQ(asked_before, 0u);
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {

@@ -87,8 +87,15 @@ class LedgerTree final : public store::Tree {
     if (in_child && own_slot != nullptr) own_slot->rss.store(store::resident_now().count);
     return store::others_of(page_, own_slot);
   }
-  Bytes expected() override { return store::expected_of(page_); }
-  bool count() override { return counted_ && others() > Bytes{} && store::await_count(page_, kWorthWaiting); }
+  Bytes expected() override { return store::expected_of(page_, own_slot); }
+  bool count(Bytes lacking) override {
+    if (!counted_ || others() == Bytes{}) return false;
+    store::LedgerSlot* slot = own_slot;
+    if (slot != nullptr) slot->lacking.fetch_add(lacking.count);
+    const bool counted = store::await_count(page_, kWorthWaiting);
+    if (slot != nullptr) slot->lacking.fetch_sub(lacking.count);
+    return counted;
+  }
   void lease(Bytes bytes) override {
     if (own_slot != nullptr) own_slot->leased.fetch_add(bytes.count);
   }

@@ -55,6 +55,12 @@ Bytes Budget::missing(Bytes pool_resident) {
   return unlimited() ? Bytes{} : saturating_sub(pool_resident + taken, stated());
 }
 
+// What is lacking is what the process would hold with the request served, less what it holds now.
+bool Budget::recount(Bytes needed) {
+  if (unlimited() || tree_ == nullptr) return false;
+  return tree_->count(saturating_sub(needed + std::max(outside(), expected_outside()), resident_()));
+}
+
 void Budget::charge(Bytes bytes) {
   if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_.load());
   if (lends_) raise(needed_lately_, needed_beside({}, others()));

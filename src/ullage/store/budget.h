@@ -59,7 +59,7 @@ class Budget final : public Limit {
 
   Bytes resident_limit(Bytes pool_resident) override;
   Bytes missing(Bytes pool_resident) override;
-  bool recount() override { return !unlimited() && tree_ != nullptr && tree_->count(); }
+  bool recount(Bytes needed) override;
   void lease(Bytes bytes) override {
     if (tree_ != nullptr) tree_->lease(bytes);
   }

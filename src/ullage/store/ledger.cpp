@@ -212,6 +212,8 @@ LedgerSlot* Ledger::claim_slot() {
     slot.forked_at.store(0);
     slot.made_by_fork.store(0);
     slot.copies_expected.store(0);
+    slot.lacking.store(0);
+    slot.giving_way.store(0);
     return &slot;
   }
   for (LedgerSlot& slot : page_->slots) {
@@ -236,6 +238,23 @@ LedgerSlot* Ledger::claim_slot() {
 
 bool is_alive(const LedgerSlot& slot) { return slot.pid.load() > 0 && !is_gone(slot); }
 
+namespace {
+
+// LedgerSlot::lacking of the other processes, as others_of() counts it.
+Bytes lacked_by_others(const LedgerPage& page, const LedgerSlot* own) {
+  Bytes sum{};
+  for (const LedgerSlot& slot : page.slots) {
+    if (&slot != own) {
+      if (is_alive(slot)) sum += Bytes{slot.lacking.load()};
+    } else if (slot.lacking.load() > 0) {
+      break;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
   const auto grown = [](const Word& now, const Word& counted) {
     return saturating_sub(Bytes{now.load()}, Bytes{counted.load()});
@@ -248,11 +267,11 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
     // Copies that a process makes of shared pages do not change its resident size, so they are added here.
     sum += Bytes{slot.copies_expected.load()} + grown(slot.diverged, slot.diverged_counted);
   }
-  return sum;
+  return sum + lacked_by_others(page, own);
 }
 
-Bytes expected_of(const LedgerPage& page) {
-  Bytes sum{};
+Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
+  Bytes sum = lacked_by_others(page, own);
   for (const LedgerSlot& slot : page.slots) {
     if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
   }
@@ -265,8 +284,10 @@ bool await_count(LedgerPage& page, std::chrono::milliseconds most) {
     while (!done() && std::chrono::steady_clock::now() < until) ::usleep(1000);
     return done();
   };
-  const auto copied = [](const LedgerSlot& slot) { return !is_alive(slot) || slot.copies_expected.load() == 0; };
-  await([&] { return std::ranges::all_of(page.slots, copied); });
+  const auto settled = [](const LedgerSlot& slot) {
+    return !is_alive(slot) || (slot.copies_expected.load() == 0 && slot.giving_way.load() == 0);
+  };
+  await([&] { return std::ranges::all_of(page.slots, settled); });
   const std::uint64_t mine = page.counts_asked.fetch_add(1) + 1;
   return await([&] { return page.counts_made.load() >= mine; });
 }

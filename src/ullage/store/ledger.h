@@ -58,12 +58,13 @@ struct LedgerSlot {
   std::atomic<std::uint32_t> refused{0};     // requests that were refused (OutOfMemoryError)
   std::atomic<std::uint32_t> infeasible{0};  // 1: the runtime would not start or could not go on; `message` says why
   std::atomic<std::uint32_t> ended{0};       // 1: the process ended normally, so its figures are final
-  std::atomic<std::uint32_t> pager{0};       // 1: the pager was needed: the pool came near its limit (under_pressure())
 
   Word rss{0};              // resident bytes when last measured, and what the pool took since
   Word others{0};           // resident bytes of the tree's other processes as last counted, shared pages once
   Word rss_counted{0};      // rss when the launcher counted last
   Word leased{0};           // bytes that the process is about to take (Tree::lease)
+  Word lacking{0};          // bytes without which a request is about to be refused; the other processes give way to it
+  Word giving_way{0};       // 1: the watch is making the pool give way now
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
   Word made_by_fork{0};     // 1: fork made the process
   Word copies_expected{0};  // bytes that it is still expected to copy of the pages shared by the fork at forked_at
@@ -140,7 +141,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 12;
+  static constexpr std::uint32_t kLayout = 13;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -232,14 +233,18 @@ bool is_alive(const LedgerSlot& slot);
 // - the launcher's last count (others);
 // - for each other process: its growth since that count (rss - rss_counted), and the bytes that it is about to take
 //   (leased);
+// - for each other process: the bytes that it lacks (lacking). If this process lacks some too, only those of the slots
+//   before its own: of several that lack bytes, the one whose slot comes first gets them. If each counted the others,
+//   none would be served;
 // - for each process, the own one too: the copies of shared pages that are expected (copies_expected), and those made
 //   since that count (diverged - diverged_counted).
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that is expected and not there yet: the sum of copies_expected.
-Bytes expected_of(const LedgerPage& page);
+// The part of others_of() that is expected and not there yet: copies_expected and lacking.
+Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
 
-// Waits until no process is expected to copy shared pages any more. Then asks the launcher to count the tree, and waits
-// for the count. Both waits together take at most `most`. Returns false if no count has come by then.
+// Waits until no process is expected to copy shared pages any more, and none is giving way. Then asks the launcher to
+// count the tree, and waits for the count. Both waits together take at most `most`. Returns false if no count has come
+// by then.
 bool await_count(LedgerPage& page, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is lower.

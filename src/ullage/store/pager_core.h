@@ -123,7 +123,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     LastTries last;
   };
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
-  bool recount_limit(Lock& lock);
+  bool recount_limit(Lock& lock, Bytes needed);
   bool somebody_gives_way(Lock& lock);
   void pin(Pageable& storage);
   void meet(Pageable& storage);

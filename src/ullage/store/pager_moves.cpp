@@ -89,22 +89,22 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
   }
 }
 
-// As make_room(). If nothing can be evicted and the limit is the reason, has the limit measured anew. It measures
-// kMostRecounts times at most; other processes may be about to give memory back. At last it calls
+// As make_room(). If nothing can be evicted and the limit is the reason, has other processes give way and the limit
+// measured anew. It measures kMostRecounts times at most; others may be about to give memory back. At last it calls
 // Settings::last_resort. Returns nothing if the request should be tried again.
 std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
   if (!over) return shortage(refusal, tried);
-  if (tried.recounts++ < kMostRecounts && recount_limit(lock)) return std::nullopt;
+  if (tried.recounts++ < kMostRecounts && recount_limit(lock, refusal.needed)) return std::nullopt;
   if (tried.last.another([&] { return somebody_gives_way(lock); })) return std::nullopt;
   return shortage(refusal, tried);
 }
 
 // Waits for the launcher, up to some seconds; other threads use the pager meanwhile.
-bool PagerCore::recount_limit(Lock& lock) {
+bool PagerCore::recount_limit(Lock& lock, Bytes needed) {
   lock.unlock();
-  const bool counted = store_.recount_limit();
+  const bool counted = store_.recount_limit(needed);
   lock.lock();
   return counted;
 }

@@ -39,9 +39,9 @@ class Limit {
   // By how many bytes `resident` passes the limit. If the limit is zero because even an empty pool would exceed the
   // budget, adds that excess.
   virtual Bytes missing(Bytes resident) { return saturating_sub(resident, resident_limit(resident)); }
-  // Called before a request is refused, without the store's lock. If the limit rests on an estimate, improves it.
-  // False: it did not.
-  virtual bool recount() { return false; }
+  // Called before a request is refused, without the store's lock. If the limit rests on an estimate, improves it; if
+  // others share the memory, has them give way. `needed`: Refusal::needed. False: it did neither.
+  virtual bool recount(Bytes /*needed*/) { return false; }
   // lease() is called when a request of so many bytes arrives, before the store asks for the limit. end_lease() is
   // called after the request has taken all, some or none of them. The store's lock is held.
   virtual void lease(Bytes) {}
@@ -143,7 +143,7 @@ class Store final {
   bool owns(Address at) const { return all_.contains(at); }
 
   // See Limit::recount().
-  bool recount_limit() { return limit_.recount(); }
+  bool recount_limit(Bytes needed) { return limit_.recount(needed); }
 
   // Gives all idle pages back to the system. Returns their bytes.
   Bytes drop_idle();

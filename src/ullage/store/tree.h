@@ -12,12 +12,15 @@ class Tree {
  public:
   virtual ~Tree() = default;
 
-  // Estimates from above the resident bytes of the others, leases included. Shared pages count once in the whole tree.
+  // Estimates from above the resident bytes of the others, leases and what they lack included. Shared pages count once
+  // in the whole tree.
   virtual Bytes others() = 0;
-  // The part of others() that is expected and not there yet. A request is refused only after waiting for it.
+  // The part of others() that is expected and not there yet: copies of pages after a fork, and what the others lack. A
+  // request is refused only after waiting for it.
   virtual Bytes expected() = 0;
-  // Has them counted again and waits for that. False: they were not counted in time, or there are none.
-  virtual bool count() = 0;
+  // Has them counted again and waits for that. Until then the others see that this process lacks `lacking` bytes, and
+  // evict what they can; the count waits for their moves. False: they were not counted in time, or there are none.
+  virtual bool count(Bytes lacking) = 0;
 
   // Announces that this process is about to take `bytes`. The others see them at once, before this process has looked
   // whether there is room.

@@ -93,7 +93,9 @@ void Watch::foresee() {
 }
 
 void Watch::look(bool final_look) {
+  if (slot_ != nullptr) slot_->giving_way.store(1);
   const Bytes given_back = pager_.trim(growth_to_come_);
+  if (slot_ != nullptr) slot_->giving_way.store(0);
   growth_to_come_ = saturating_sub(budget_.outside(), last_outside_) * kGrowthToCome;
   last_outside_ = budget_.outside();
   reassert_fault_handler();
@@ -128,7 +130,6 @@ void Watch::write_moves() {
   slot_->unmovable.store((pager_.store().counts().slabs + moves.foreign_peak).count);
   if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
   if (!pager_.under_pressure() || budget_.unlimited()) return;
-  slot_->pager.store(1);
   // The bytes outside the pool may have grown since the request was refused.
   const Bytes refused = settings_.refused_at_once ? settings_.refused_at_once() : Bytes{};
   if (refused > Bytes{}) store::raise_to(slot_->refused_least, budget_.least_with(refused).count);
