@@ -499,6 +499,15 @@ TEST_F(RunCommand, WritesThroughALinkAndKeepsIt) {
   EXPECT_EQ(folder_.json("real.json")["outcome"], "done");
 }
 
+TEST_F(RunCommand, WritesThroughALinkToAFileThatIsNotThereYet) {
+  std::filesystem::create_symlink("second", folder_.path() / "run.json");
+  std::filesystem::create_symlink(folder_.path() / "real.json", folder_.path() / "second");
+  run({"--report", report_file(), "--", "true"});
+  EXPECT_TRUE(std::filesystem::is_symlink(report_file()));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_.path() / "second"));
+  EXPECT_EQ(folder_.json("real.json")["outcome"], "done");
+}
+
 TEST_F(RunCommand, KeepsTheOldReportWhenTheCommandCannotBeStarted) {
   std::ofstream(report_file()) << "{\"old\":1}";
   EXPECT_EQ(run({"--report", report_file(), "--", "no-such-command-here"}).exit_code, 127);

@@ -79,6 +79,20 @@ TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
   EXPECT_LE(Bytes{own.others.load()}, before + 4_MiB);  // its own growth does not count as the others'
 }
 
+// One process was counted before it gave bytes up, and another one after it took them.
+TEST_F(TreeWatchTest, TheSumOfCountsOfDifferentMomentsIsNoPeak) {
+  const ForkedChild child = child_with(kHeld);
+  void* const at =
+      mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  munmap(at, kHeld.count);
+  note_count(*page, tree);
+  const Bytes sum = tree[0].proportional + tree[1].proportional;
+  EXPECT_LE(Bytes{page->tree_peak.load()}, sum - kHeld + 1_MiB);
+  EXPECT_GE(Bytes{page->tree_peak.load()}, sum - kHeld - 1_MiB);
+}
+
 TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   page->slots[1].pid.store(getppid());
   EXPECT_EQ(counted_tree(*page, getpid())->size(), 2u);

@@ -159,6 +159,10 @@ TEST_F(BudgetTest, TellsTheOthersWhatItLacks) {
   budget.lend();
   budget.recount(340_MiB);
   EXPECT_EQ(tree.lacking, 40_MiB);
+  budget.recount(1_GiB - 105_MiB - Budget::kMargin);
+  EXPECT_EQ(tree.lacking, 1_GiB - 105_MiB - Budget::kMargin - 300_MiB);
+  budget.recount(1_GiB - 105_MiB - Budget::kMargin + 1_B);
+  EXPECT_EQ(tree.lacking, 0_B) << "nobody moves anything for what can never be served";
 }
 
 TEST_F(BudgetTest, TellsTheOthersWhatItIsAboutToTake) {

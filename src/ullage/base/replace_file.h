@@ -14,7 +14,8 @@
 namespace ullage {
 
 // Lets `writer` fill the new file, then puts it at `path`. If anything fails, `path` is unchanged and the temporary
-// file is removed. Returns the writer's own error, or System with the path as `where` if the operating system refused.
+// file is removed, also if the writer throws. Returns the writer's own error, or System with the path as `where` if the
+// operating system refused.
 Status replace_file(const std::string& path, const std::function<Status(std::ostream&)>& writer);
 
 // The name that the new file has before it is renamed: `path` and the process id. To test beforehand whether writing is

@@ -14,6 +14,22 @@ namespace ullage::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// The most links that Linux follows in one path.
+constexpr int kMostLinks = 40;
+
+// The file that a link leads to, whether or not it exists: writing to it leaves the link as it is.
+fs::path behind_links(fs::path path) {
+  std::error_code failed;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(path, failed)); ++links) {
+    path = path.parent_path() / fs::read_symlink(path, failed);  // an absolute one takes the place of the folder
+  }
+  return fs::absolute(path, failed);
+}
+
+}  // namespace
+
 Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& what, const std::string& option) {
   if (path.empty()) return Error{Error::Kind::BadArgument, what + " needs a file name", option};
   std::error_code failed;
@@ -22,8 +38,7 @@ Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& 
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return Error{Error::Kind::BadArgument, what + " must be a file, this is a folder or a device", path.string()};
   }
-  // If the path is a symbolic link to a file that exists, the link stays and that file is replaced.
-  const fs::path target = fs::exists(status) ? fs::canonical(path, failed) : fs::absolute(path, failed);
+  const fs::path target = behind_links(path);
   const ReportFile file(target.empty() ? path : target.lexically_normal(), what);
   const std::string fresh = name_before(file.path_.string());
   const int fd = ::open(fresh.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);

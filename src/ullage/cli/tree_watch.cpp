@@ -119,6 +119,8 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes gu
   store::raise_to(page.tree_peak, saturating_sub(total, guessed).count);
 }
 
+Bytes middle(Bytes a, Bytes b) { return Bytes{a.count / 2 + b.count / 2}; }
+
 std::optional<std::vector<TreeMember>> look_at_tree(const store::LedgerPage& page, std::int32_t root) {
   const std::vector<std::int32_t> pids = members(page, root);
   std::vector<TreeMember> tree;
@@ -137,8 +139,12 @@ std::optional<std::vector<TreeMember>> look_at_tree(const store::LedgerPage& pag
   if (pids.size() == 1) return tree;
   for (TreeMember& member : tree) {
     member.faulted = store::faulted_of(member.pid);
+    // A walk through the pages takes milliseconds, and the process may grow or shrink meanwhile. About half of that is
+    // in the sums.
+    const store::ResidentPages before = store::resident_pages_of(member.pid);
     const store::SharedPages pages = store::shared_pages_of(member.pid);
-    member.resident = store::resident_pages_of(member.pid);
+    const store::ResidentPages after = store::resident_pages_of(member.pid);
+    member.resident = {middle(before.files, after.files), middle(before.anonymous, after.anonymous)};
     member.proportional = pages.proportional;
     member.with_others = pages.with_others;
     files.push_back({store::file_pages_of(member.pid), pages.files_proportional, pages.clean_alone});
@@ -179,7 +185,10 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
     slot->diverged_counted.store(member.slot_diverged);
     if (tree.size() == 1) slot->copies_expected.store(0);
   }
-  tell(page, tree);
+  if (tree.size() == 1) return tell(page, tree);
+  // The processes were counted one after the other. What one took after its own count, another one may have given up
+  // before, so the sum of the counts may be more than was ever there. What they hold now is read within microseconds.
+  follow_tree(page, tree);
 }
 
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
@@ -251,7 +260,6 @@ void TreeWatch::count_once(Lock& lock) {
   if (!counted) return;  // is_due() asks again at the next look
   note_count(page_, *counted);
   tree_ = std::move(*counted);
-  follow_tree(page_, tree_);  // adds what processes took while others were counted
   page_.counts_made.store(asked);
   const std::chrono::nanoseconds took = processor_time() - before;
   next_count_ += std::max<Clock::duration>(kBetweenCounts, took * kRest);

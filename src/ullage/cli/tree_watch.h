@@ -36,7 +36,8 @@ struct TreeMember {
 // if a process ended meanwhile: the pages that it shared may be missing. If the budget is a card's, counts nothing,
 // because resident bytes do not belong to it.
 std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root);
-// Writes into each slot of `page` what the other processes hold by this count, and raises the tree's peak.
+// Writes into each slot of `page` what the other processes hold by this count and how they changed since, and raises
+// the tree's peak.
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 // Estimates what a new count would give for the processes in `tree`, and tells it to the slots. If there is only one,
 // does nothing and returns zero. Takes microseconds for each process, because shared pages are not counted anew. A

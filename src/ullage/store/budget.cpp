@@ -55,10 +55,13 @@ Bytes Budget::missing(Bytes pool_resident) {
   return unlimited() ? Bytes{} : saturating_sub(pool_resident + taken, stated());
 }
 
-// What is lacking is what the process would hold with the request served, less what it holds now.
+// What is lacking is what the process would hold with the request served, less what it holds now. Nothing is lacking if
+// the request could not be served without any other process: then no other one should move anything for it.
 bool Budget::recount(Bytes needed) {
   if (unlimited() || tree_ == nullptr) return false;
-  return tree_->count(saturating_sub(needed + std::max(outside(), expected_outside()), resident_()));
+  const bool may_fit = needed + outside() + kMargin <= stated();
+  const Bytes held = needed + std::max(outside(), expected_outside());
+  return tree_->count(may_fit ? saturating_sub(held, resident_()) : Bytes{});
 }
 
 void Budget::charge(Bytes bytes) {

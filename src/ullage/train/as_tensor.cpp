@@ -32,9 +32,22 @@ at::ScalarType type_of(read::Dtype dtype) {
       return at::kFloat;
     case read::Dtype::F64:
       return at::kDouble;
-    default:
-      contract_broken("weights of a type that programs compute with", __FILE__, __LINE__);
+    case read::Dtype::U16:
+      return at::kUInt16;
+    case read::Dtype::U32:
+      return at::kUInt32;
+    case read::Dtype::U64:
+      return at::kUInt64;
+    case read::Dtype::F8E4M3:
+      return at::kFloat8_e4m3fn;
+    case read::Dtype::F8E5M2:
+      return at::kFloat8_e5m2;
+    case read::Dtype::C64:
+      return at::kComplexFloat;
+    case read::Dtype::C128:
+      return at::kComplexDouble;
   }
+  contract_broken("a type of the file reader", __FILE__, __LINE__);
 }
 
 }  // namespace

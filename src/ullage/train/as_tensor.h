@@ -15,8 +15,7 @@ namespace ullage::train {
 
 // Returns the tensor called `name`; ContractError if the file has none. The tensor shares the file's bytes and keeps
 // the file open; it must never be written. If the bytes' address is no multiple of an element's size, or if there are
-// no elements, the tensor is a copy. ContractError for unsigned integers of more than 8 bits, floats of 8 bits, and
-// complex numbers.
+// no elements, the tensor is a copy.
 at::Tensor as_tensor(const std::shared_ptr<const read::Weights>& weights, std::string_view name);
 
 }  // namespace ullage::train
