@@ -19,7 +19,7 @@ namespace {
 // The most links that Linux follows in one path.
 constexpr int kMostLinks = 40;
 
-// The file that a link leads to, whether or not it exists: writing to it leaves the link as it is.
+// The file that a link leads to, for one that is not there yet.
 fs::path behind_links(fs::path path) {
   std::error_code failed;
   for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(path, failed)); ++links) {
@@ -38,7 +38,8 @@ Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& 
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return Error{Error::Kind::BadArgument, what + " must be a file, this is a folder or a device", path.string()};
   }
-  const fs::path target = behind_links(path);
+  // If the path is a symbolic link, the link stays. canonical() also follows links in `folder/..`; it needs a file.
+  const fs::path target = fs::exists(status) ? fs::canonical(path, failed) : behind_links(path);
   const ReportFile file(target.empty() ? path : target.lexically_normal(), what);
   const std::string fresh = name_before(file.path_.string());
   const int fd = ::open(fresh.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
