@@ -227,6 +227,10 @@ std::int64_t rows = 0, parts = 0;
 void take_rows(const std::string& value) { rows = number(value); }
 void take_parts(const std::string& value) { parts = number(value); }
 
+// An option that is a knob too: its value is the batch asked for.
+std::int64_t batch_asked = 0;
+void take_batch(const std::string& value) { batch_asked = number(value); }
+
 constexpr std::int64_t kMostRows = 64;
 
 std::vector<ullage::Choice> choices() {
@@ -235,6 +239,7 @@ std::vector<ullage::Choice> choices() {
   std::iota(values.begin(), values.end(), 1);
   if (rows > 0) all.push_back({"rows", rows, values});
   if (parts > 0) all.push_back({"parts", parts, values});
+  if (batch_asked > 0) all.push_back({"batch", batch_asked, values});
   return all;
 }
 
@@ -242,16 +247,18 @@ std::int64_t samples_of(std::int64_t batch) {
   return batch * side / 8 * (rows > 0 ? rows : 1) * (parts > 0 ? kMostRows + 1 - parts : 1);
 }
 
-// Acts like a shipped program that records the takes of a rehearsal itself and asks for a prediction at `batch`.
+// Acts like a shipped program that records the takes of a rehearsal itself and asks for a prediction at `batch`, or at
+// that of --batch.
 void rehearse(const std::string& batch) {
   attach("");
   auto attached = store::Ledger::attach_from_environment();
   std::string sizes = attached->page().rehearsal.get();
   if (sizes.empty()) give_up("no rehearsal");
-  if (sizes == "auto") sizes = "batch=2,3,4";
+  const std::int64_t asked = batch_asked > 0 ? batch_asked : number(batch);
+  if (sizes == "auto") sizes = asked < 2 ? "batch=1" : "batch=2,3,4";
   trace::EventLog log;
   trace::TraceFile file;
-  file.at = {{"batch", number(batch)}};
+  file.at = {{"batch", asked}};
   file.phases_left_out = {"checkpoint"};
   file.choices = choices();
   if (rows > 0) file.changes = {{"--rows " + std::to_string(rows) + " --allow fewer", "rounding"}};
@@ -362,6 +369,8 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"--side", take_side},
     {"--rows", take_rows},
     {"--parts", take_parts},
+    {"--batch", take_batch},
+    {"count-start", [](const std::string& file) { std::ofstream(file, std::ios::app) << '.'; }},
     {"lose-trace", [](const std::string&) { attach(""), slot().message.set("the disk is full"); }},
     {"read", read_file},
     {"write", [](const std::string& file) { std::ofstream(file) << "written\n"; }},

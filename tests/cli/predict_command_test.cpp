@@ -320,6 +320,35 @@ TEST_F(PredictCommand, BisectsNumbersWhicheverWayTheirBytesGo) {
   EXPECT_NE(end.out.find("the smallest parts"), std::string::npos) << end.out;
 }
 
+TEST_F(PredictCommand, TriesOtherValuesOfAKnobWithTheTakesItHas) {
+  const std::string starts = folder_.file("starts");
+  const auto asked = [&](const std::string& memory, std::int64_t batch) {
+    Words words = {"--json", "fake", "count-start=" + starts, "--batch=" + std::to_string(batch), "rehearse=0"};
+    if (!memory.empty()) words.insert(words.begin() + 1, {"--memory", memory});
+    fs::remove(starts);
+    const Finished end = predict(words);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return nlohmann::json::parse(end.out);
+  };
+  const auto largest = [&](std::uint64_t memory, std::int64_t batch) {
+    const auto all = asked(std::to_string(memory), batch)["largest"];
+    for (const auto& one : all) {
+      if (one["knob"] == "batch") return one;
+    }
+    return nlohmann::json();
+  };
+  const auto need = [&](std::int64_t batch) { return asked("", batch)["process_peak_bytes"].get<std::uint64_t>(); };
+  const std::uint64_t of_23 = need(23), of_1 = need(1);
+  EXPECT_EQ(fs::file_size(starts), 1U);
+  for (const std::int64_t from : {8, 23}) {
+    EXPECT_EQ(largest(of_23, from),
+              nlohmann::json({{"knob", "batch"}, {"value", 23}, {"process_peak_bytes", of_23}, {"law", "exact"}}));
+    EXPECT_LE(fs::file_size(starts), 5U) << "the program, another batch, and at most three sides";
+  }
+  // A batch of 1 is below the sizes that the program chooses, so it is run.
+  EXPECT_EQ(largest(of_1, 8)["value"], 1);
+}
+
 TEST_F(PredictCommand, NamesWhatAnOptionNeedsBesideIt) {
   const auto said = [&](const std::string& option) {
     const Finished end = predict({"--memory", "8GiB", "fake", option, "rehearse=64"});

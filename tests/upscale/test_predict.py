@@ -78,15 +78,15 @@ def test_with_alpha(programs: Programs) -> None:
 
 def test_says_whether_it_fits_and_names_the_largest_tile(programs: Programs) -> None:
     picture = programs.picture(333, 60)
-    small, large = (programs.predict(picture, tile)["process_peak_bytes"] for tile in (8, 64))
+    small, large = (programs.predict(picture, tile)["process_peak_bytes"] for tile in (8, 32))
     memory = (small + large) // 2
     found = []
-    for tile in (8, 64):  # upwards from the one, downwards from the other
+    for tile in (8, 32):  # upwards from the one, downwards from the other
         told = programs.predict(picture, tile, head=["--memory", memory])
         row = next(one for one in told["largest"] if one["knob"] == "tile")
         print(f"   {memory / MIB:.1f} MiB, asked for {tile} rows: {row['value']}, {row['process_peak_bytes'] / MIB:.1f} MiB", flush=True)
         assert told["fits"] is (tile == 8), told
-        assert 8 <= row["value"] < 64 and row["process_peak_bytes"] <= memory, row
+        assert 8 <= row["value"] < 32 and row["process_peak_bytes"] <= memory, row
         assert programs.predict(picture, row["value"] + 1)["process_peak_bytes"] > memory, row
         found.append(row["value"])
     assert found[0] == found[1], found

@@ -19,7 +19,7 @@ using predict::LargestThatFits;
 
 // Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program is a
 // command. If a signal ended the rehearsal, sets `stopped`. Does nothing once `stopped` is set.
-std::optional<Made> at_choice(const RecordedProgram& program, const Choice& choice, std::int64_t value,
+std::optional<Made> at_choice(RecordedProgram& program, const Choice& choice, std::int64_t value,
                               predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
   if (stopped) return std::nullopt;
   const std::unique_ptr<RecordedProgram> other = program.with(choice.name, choice.word(value));
@@ -47,7 +47,7 @@ LargestThatFits row_of(const Choice& choice, std::int64_t value, const Made& mad
 // Rehearses values of a choice on demand and keeps their predictions.
 class TriedChoice final {
  public:
-  TriedChoice(const RecordedProgram& program, const Choice& choice, const predict::Question& question,
+  TriedChoice(RecordedProgram& program, const Choice& choice, const predict::Question& question,
               Progress& progress, std::optional<Failure>& stopped)
       : program_(program), choice_(choice), question_(question), progress_(progress), stopped_(stopped) {}
 
@@ -67,7 +67,7 @@ class TriedChoice final {
     return {row.process_peak <= *question_.memory, row.process_peak};
   }
 
-  const RecordedProgram& program_;
+  RecordedProgram& program_;
   const Choice& choice_;
   const predict::Question& question_;
   Progress& progress_;
@@ -95,7 +95,7 @@ LargestThatFits largest_number(const Choice& choice, std::int64_t start, Bytes m
 
 }  // namespace
 
-std::optional<Failure> add_largest_choices(const RecordedProgram& program, const predict::Question& question,
+std::optional<Failure> add_largest_choices(RecordedProgram& program, const predict::Question& question,
                                            Progress& progress, Made& made) {
   std::optional<Failure> stopped;
   if (!question.memory) return stopped;

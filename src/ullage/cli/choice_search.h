@@ -20,7 +20,7 @@ namespace ullage::cli {
 //   values, the law's row stays, and nothing is searched.
 // - A rehearsal that the kernel killed has failed like any other. Only if a person ended it (Ctrl-C, a signal to
 //   `ullage`) does the search end: then the failure is returned.
-std::optional<Failure> add_largest_choices(const RecordedProgram& program, const predict::Question& question,
+std::optional<Failure> add_largest_choices(RecordedProgram& program, const predict::Question& question,
                                            Progress& progress, Made& made);
 
 }  // namespace ullage::cli

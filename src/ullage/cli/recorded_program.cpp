@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <ostream>
+#include <set>
 #include <utility>
 
 namespace ullage::cli {
@@ -14,6 +16,8 @@ namespace {
 
 // The first step creates the optimizer's state, the second is like all later ones, and the third confirms that.
 constexpr std::uint64_t kSteps = 3;
+
+const std::string kUsual = "auto";  // asks a shipped program for the sizes that it chooses itself
 
 predict::Grid grid_at(const std::vector<Knob>& knobs) {
   predict::Grid grid;
@@ -126,7 +130,7 @@ RecordedRehearsal::RecordedRehearsal(TakeRunner runner, std::vector<std::string>
     : runner_(std::move(runner)), words_(std::move(words)), deadline_(deadline) {}
 
 Recorded RecordedRehearsal::first() {
-  Recorded recorded = rehearse("auto");
+  Recorded recorded = rehearse(kUsual);
   if (const auto* file = std::get_if<trace::TraceFile>(&recorded)) choices_ = file->choices;
   return recorded;
 }
@@ -140,16 +144,47 @@ Recorded RecordedRehearsal::rehearse_more(const predict::Grid& grid) {
   return rehearse(as_text(grid));
 }
 
-std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& option, const std::string& value) const {
-  return std::make_unique<RecordedRehearsal>(runner_.without_spill(), with_option(words_, option, value), deadline_);
+std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& option, const std::string& value) {
+  auto other =
+      std::make_unique<RecordedRehearsal>(runner_.without_spill(), with_option(words_, option, value), deadline_);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size()) return other;
+  std::shared_ptr<Shared>& takes = others_[option];
+  if (takes == nullptr) takes = std::make_shared<Shared>();
+  other->shared_ = takes;
+  other->moved_ = {option, number};
+  return other;
+}
+
+// Returns the takes at `sizes` that a program with another value of the option recorded, if this one would record the
+// same.
+std::optional<trace::TraceFile> RecordedRehearsal::shared(const std::string& sizes) const {
+  if (shared_ == nullptr) return std::nullopt;
+  const auto known = shared_->find(sizes);
+  if (known == shared_->end()) return std::nullopt;
+  trace::TraceFile file = known->second;
+  const auto asked = std::ranges::find(file.at, moved_.name, &Knob::name);
+  if (asked == file.at.end()) return std::nullopt;  // the option is no knob, so it may change every op
+  if (sizes == kUsual) {
+    // A program whose knob is below the usual sizes records that value alone (runtime::RehearsalOffer).
+    std::set<std::int64_t> values;
+    for (const trace::Take& take : file.takes)
+      values.insert(std::ranges::find(take.knobs, moved_.name, &Knob::name)->value);
+    if (values.size() < 2 || moved_.value < *values.begin()) return std::nullopt;
+  }
+  asked->value = moved_.value;
+  return file;
 }
 
 Recorded RecordedRehearsal::rehearse(const std::string& sizes) {
+  if (std::optional<trace::TraceFile> file = shared(sizes)) return std::move(*file);
   std::variant<TakeDone, Failure> ended = runner_.run({words_.front(), words_, 0, sizes, deadline_});
   if (auto* failure = std::get_if<Failure>(&ended)) return std::move(*failure);
   trace::TraceFile file = std::move(std::get<TakeDone>(ended).file);
   if (file.takes.empty())
     return Failure{to_int(ExitCode::Failed), {words_.front() + ": there is no take in the trace"}};
+  if (shared_ != nullptr) shared_->insert_or_assign(sizes, file);
   return file;
 }
 

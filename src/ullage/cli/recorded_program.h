@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,7 +37,7 @@ class RecordedProgram {
   virtual Recorded at_target(const std::vector<Knob>& target) = 0;
   // Returns this program with another value of an option. It does not spill: requests above its budget are refused.
   // Returns null if this is a command, because only a shipped program says which options it has.
-  virtual std::unique_ptr<RecordedProgram> with(const std::string&, const std::string&) const { return nullptr; }
+  virtual std::unique_ptr<RecordedProgram> with(const std::string&, const std::string&) { return nullptr; }
 };
 
 class RecordedCommand final : public RecordedProgram {
@@ -76,20 +77,30 @@ class RecordedRehearsal final : public RecordedProgram {
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
-  std::unique_ptr<RecordedProgram> with(const std::string& option, const std::string& value) const override;
+  // If the option is a knob of the program, the takes of small sizes do not depend on its value. So programs with other
+  // values of it share what they record, also after this object is destroyed.
+  std::unique_ptr<RecordedProgram> with(const std::string& option, const std::string& value) override;
   // If other sizes are recorded after the first recording, calls `before` with the choices that the first one shows,
   // once, before they are. To record them takes longer than the first recording did. Call this before first().
   void call_before_other_sizes(std::function<void(const std::vector<Choice>&)> before) { before_ = std::move(before); }
 
  private:
+  // What programs recorded that differ in the value of one option only, by the sizes that were asked for.
+  using Shared = std::map<std::string, trace::TraceFile>;
+
   Recorded rehearse(const std::string& sizes);
   Recorded rehearse_more(const predict::Grid& grid);
+  std::optional<trace::TraceFile> shared(const std::string& sizes) const;
 
   TakeRunner runner_;
   std::vector<std::string> words_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::function<void(const std::vector<Choice>&)> before_;
   std::vector<Choice> choices_;  // of the first recording
+  std::map<std::string, std::shared_ptr<Shared>> others_;  // by the option that with() was given
+  // Of a program that with() made: the option, its value, and the takes to share. Null for other programs.
+  Knob moved_;
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace ullage::cli
