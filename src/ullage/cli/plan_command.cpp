@@ -215,7 +215,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000'000).description(""));
   verb->add_option("--effort", options.effort,
-                   "how long to search, in millions of simulated ops; default: " +
+                   "how long to search at most, in millions of simulated ops; default: " +
                        std::to_string(plan::Ask{}.effort / 1'000'000))
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));

@@ -29,8 +29,8 @@ struct Ask {
   Levers levers;
   Rates rates;
   std::uint64_t seed = 1;
-  // How long to search, in simulated ops, so that the result does not depend on the machine's speed. Measured: about
-  // 40 million a second.
+  // How long to search at most, in simulated ops, so that the result does not depend on the machine's speed. Measured:
+  // about 40 million a second. A step of few ops is searched for a shorter time (search/solver.cpp).
   std::uint64_t effort = 40'000'000;
   // If it becomes true, the search ends soon with the best plan so far. Read every few simulations. May be null.
   const std::atomic<bool>* stop = nullptr;
