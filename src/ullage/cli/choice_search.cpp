@@ -47,8 +47,8 @@ LargestThatFits row_of(const Choice& choice, std::int64_t value, const Made& mad
 // Rehearses values of a choice on demand and keeps their predictions.
 class TriedChoice final {
  public:
-  TriedChoice(RecordedProgram& program, const Choice& choice, const predict::Question& question,
-              Progress& progress, std::optional<Failure>& stopped)
+  TriedChoice(RecordedProgram& program, const Choice& choice, const predict::Question& question, Progress& progress,
+              std::optional<Failure>& stopped)
       : program_(program), choice_(choice), question_(question), progress_(progress), stopped_(stopped) {}
 
   void know(const LargestThatFits& row) { rows_.insert_or_assign(row.value, row); }
