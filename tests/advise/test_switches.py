@@ -3,13 +3,20 @@
 noted.
 
 usage: test_switches.py SWITCHES_PY [CASE]
+Most programs run in a fork of this process, which has imported torch: an import takes 2 s of CPU time. A program whose
+memory is measured, or which must import all of torch after the switches, runs `alone`, in a new Python.
 """
+import atexit
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import traceback
+
+import torch
+import torch._dynamo  # the first optimizer imports it, 1 s
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from cases import run_cases  # noqa: E402
@@ -55,29 +62,67 @@ with open(sys.argv[2]) as program:
 """
 
 
+def in_fork(program, words, variables, output):
+    """Runs the text of a program in a fork of this process. Returns its exit code and what it said."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            with open(output, "w") as file:
+                os.dup2(file.fileno(), 1)
+                os.dup2(file.fileno(), 2)
+            os.environ.update(variables)
+            sys.argv = words
+            atexit._clear()  # what this process would do at its end
+            code = exit_code_of(lambda: exec(compile(program, words[0], "exec"), {"__name__": "__main__"}))
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return ended, output.read_text()
+
+
+def exit_code_of(program):
+    """Returns the exit code that Python would end with."""
+    try:
+        program()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
 class Switches:
     def __init__(self, script, folder):
         self.script, self.folder = pathlib.Path(script).resolve(), pathlib.Path(folder)
         (self.folder / "run.py").write_text(RUN)
         self.runs = 0
 
-    def run(self, switches="", code=0, **parts):
+    def run(self, switches="", code=0, alone=False, **parts):
         """Returns what the program saved, what was noted, and its stderr."""
         self.runs += 1
         file, program = self.folder / f"{self.runs}.pt", self.folder / f"program{self.runs}.py"
         facts = self.folder / f"facts{self.runs}"
         facts.mkdir()
         program.write_text(PROGRAM.format(**{**PLAIN, **parts}, file=str(file)))
-        done = subprocess.run([sys.executable, str(self.folder / "run.py"), str(self.script), str(program)], capture_output=True,
-                              text=True, env={**os.environ, "ULLAGE_SWITCHES": switches, "ULLAGE_SWITCHES_FACTS": str(facts)})
-        assert done.returncode == code, done.stderr[-2000:]
+        words = [str(self.folder / "run.py"), str(self.script), str(program)]
+        variables = {"ULLAGE_SWITCHES": switches, "ULLAGE_SWITCHES_FACTS": str(facts)}
+        if alone:
+            done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env={**os.environ, **variables})
+            ended, said = done.returncode, done.stderr
+        else:
+            ended, said = in_fork(RUN, words, variables, self.folder / f"said{self.runs}")
+        assert ended == code, said[-2000:]
         noted = {}
         for one in facts.glob("*.json"):
             noted.update(json.loads(one.read_text()))
-        return file, noted, done.stderr
+        return file, noted, said
 
     def equal(self, one, other):
-        import torch
         one, other = torch.load(one), torch.load(other)
 
         def same(a, b):
@@ -92,20 +137,20 @@ class Switches:
 
 
 def test_nothing_switched_on_changes_no_bit(switches: Switches) -> None:
-    plain, noted, _ = switches.run()
-    again, _, _ = switches.run(layer="layer(x)  # the same")
+    plain, _, _ = switches.run(alone=True)
+    again, noted, _ = switches.run(layer="layer(x)  # the same")
     assert switches.equal(plain, again)
     assert noted["forward"]["name"] == "Net" and noted["optimizer"]["name"] == "Adam", noted
     assert noted["repeated_layers"]["name"] == "Layer" and noted["repeated_layers"]["count"] == 4, noted
-    text = (switches.folder / f"program{switches.runs - 1}.py").read_text().splitlines()
+    text = (switches.folder / f"program{switches.runs}.py").read_text().splitlines()
     assert text[noted["forward"]["line"] - 1].strip() == "out = net(x)", noted
     assert text[noted["optimizer"]["line"] - 1].startswith("opt ="), noted
-    assert text[noted["layer_call"]["line"] - 1].strip() == "x = layer(x)", noted
+    assert text[noted["layer_call"]["line"] - 1].strip() == "x = layer(x)  # the same", noted
     assert not {"autocast", "checkpoint", "half_weights", "batch_norm"} & set(noted), noted
 
 
 def test_autocast_is_that_of_the_person(switches: Switches) -> None:
-    outside, _, _ = switches.run("autocast=bfloat16")
+    outside, _, _ = switches.run("autocast=bfloat16", alone=True)
     by_hand, noted, _ = switches.run(forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
     plain, _, _ = switches.run()
     assert switches.equal(outside, by_hand) and not switches.equal(outside, plain)
@@ -268,7 +313,7 @@ def test_named_outputs_in_float32_keep_their_type(switches: Switches) -> None:
 
 def test_checkpoints_change_no_bit(switches: Switches) -> None:
     """Checks that the dropout of a layer is drawn again with the same generator."""
-    outside, noted, _ = switches.run("checkpoint")
+    outside, noted, _ = switches.run("checkpoint", alone=True)
     by_hand, by_hand_noted, _ = switches.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)")
     plain, _, _ = switches.run()
     assert switches.equal(outside, by_hand) and switches.equal(outside, plain)
@@ -304,12 +349,13 @@ def arguments(one):
         return []
 print(json.dumps([[one.__name__, one.__qualname__, arguments(one)] for one in seen]))
 """
-    (switches.folder / "looks.py").write_text(looks)
-    plain = subprocess.run([sys.executable, switches.folder / "looks.py"], capture_output=True, text=True, check=True)
-    switched = subprocess.run([sys.executable, switches.folder / "run.py", switches.script, switches.folder / "looks.py"],
-                              env={**os.environ, "ULLAGE_SWITCHES": "autocast=bfloat16 foreach=0 set_to_none bucket_views"},
-                              capture_output=True, text=True, check=True)
-    for torchs, ours in zip(json.loads(plain.stdout), json.loads(switched.stdout)):
+    words = [str(switches.folder / one) for one in ("run.py", "looks.py", "looks.txt")]
+    pathlib.Path(words[1]).write_text(looks)
+    ended, plain = in_fork(looks, words[1:2], {}, pathlib.Path(words[2]))
+    variables = {"ULLAGE_SWITCHES": "autocast=bfloat16 foreach=0 set_to_none bucket_views"}
+    switched_ended, switched = in_fork(RUN, [words[0], str(switches.script), words[1]], variables, pathlib.Path(words[2]))
+    assert (ended, switched_ended) == (0, 0), (plain, switched)
+    for torchs, ours in zip(json.loads(plain), json.loads(switched), strict=True):
         assert torchs == ours, (torchs, ours)
 
 
@@ -348,11 +394,11 @@ def test_gradients_are_freed_between_steps(switches: Switches) -> None:
 
 def test_a_plain_run_ends_after_its_steps(switches: Switches) -> None:
     look = "import sys; print(step, file=sys.stderr); held = torch.ones(2**24 if step == 0 else 1); del held; out = net(x)"
-    file, noted, said = switches.run("plain_run=3", forward=look)
+    file, noted, said = switches.run("plain_run=3", alone=True, forward=look)
     assert said.split() == ["0", "1", "2"] and not file.exists(), said
     assert 64 * 2**20 < noted["process"]["peak"] < 2**30 and 0 < noted["process"]["seconds"] < 10, noted
     # it has fewer steps than that: its peak until its end counts, not that of its last step
-    _, fewer, said = switches.run("plain_run=9", forward=look + "; step == 3 and (torch.ones(2**27), sys.exit())")
+    _, fewer, said = switches.run("plain_run=9", alone=True, forward=look + "; step == 3 and (torch.ones(2**27), sys.exit())")
     assert said.split() == ["0", "1", "2", "3"] and fewer["process"]["peak"] > noted["process"]["peak"], (said, fewer)
     _, none, _ = switches.run(forward=look)
     assert "process" not in none, none
@@ -363,9 +409,9 @@ def test_a_plain_run_counts_what_its_children_hold(switches: Switches) -> None:
     starts = ("import subprocess, sys; out = net(x); p = 'PIPE' and subprocess.PIPE; "
               f"step == 0 and globals().update(child=subprocess.Popen([sys.executable, '-c', {child!r}], stdin=p, stdout=p)) "
               "or step == 0 and child.stdout.readline()")
-    _, noted, _ = switches.run("plain_run=3", forward=starts)
+    _, noted, _ = switches.run("plain_run=3", alone=True, forward=starts)
     assert 64 * 2**20 <= noted["process"]["others"] < 96 * 2**20, noted
-    _, alone, _ = switches.run("plain_run=3")
+    _, alone, _ = switches.run("plain_run=3", alone=True)
     assert alone["process"]["others"] == 0, alone
 
 
