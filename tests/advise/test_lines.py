@@ -35,13 +35,13 @@ class Advised:
         self.bin, self.folder = pathlib.Path(bin_dir).resolve(), pathlib.Path(folder)
         self.script = self.folder / "train.py"
         self.script.write_text(SCRIPT)
-        self.memory = self.on(8 << 30)["plain"]["peak_bytes"] - BELOW
-        self.answer = self.on(self.memory)
+        self.memory = self.ullage("predict", "--memory", "8GiB")["process_peak_bytes"] - BELOW
+        self.answer = self.ullage("advise", "--seconds", "400", "--memory", str(self.memory))
+        self.weights = subprocess.run([sys.executable, self.script], capture_output=True, text=True, check=True).stdout.strip()
 
-    def on(self, memory: int) -> dict:
-        """Returns the advice for so much memory."""
-        done = subprocess.run([self.bin / "ullage", "advise", "--json", "--seconds", "400", "--memory", str(memory), "--",
-                               sys.executable, self.script], capture_output=True, text=True)
+    def ullage(self, *words: str) -> dict:
+        """Returns the answer about the script."""
+        done = subprocess.run([self.bin / "ullage", *words, "--json", "--", sys.executable, self.script], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-2000:]
         return json.loads(done.stdout)
 
@@ -58,13 +58,13 @@ class Advised:
 
 
 def keeps_to_memory(advised: Advised, name: str) -> None:
-    row, plain = advised.row(name), subprocess.run([sys.executable, advised.script], capture_output=True, text=True).stdout
+    row = advised.row(name)
     assert row, (name, advised.answer["remedies"])
     if not row["fits"]:
         assert row["peak_bytes"] > advised.memory and row["action"] is None, row
         return
     done = advised.typed(row["action"])
-    assert set(re.findall(r"[0-9a-f]{64}", done.stdout)) == {plain.strip()}, (row, done.stdout[-500:])
+    assert set(re.findall(r"[0-9a-f]{64}", done.stdout)) == {advised.weights}, (row, done.stdout[-500:])
     peaks = re.findall(r"peak ([\d.]+) MiB of ([\d.]+) MiB", done.stderr)
     assert peaks and all(float(peak) <= float(of) <= advised.memory / MIB + 0.01 for peak, of in peaks), done.stderr[-2000:]
 
