@@ -35,15 +35,16 @@ class Advised:
         self.bin, self.folder = pathlib.Path(bin_dir).resolve(), pathlib.Path(folder)
         self.script = self.folder / "train.py"
         self.script.write_text(SCRIPT)
-        self.memory = self.ullage("predict", "--memory", "8GiB")["process_peak_bytes"] - BELOW
-        self.answer = self.ullage("advise", "--seconds", "400", "--memory", str(self.memory))
+        target, take = ("--", sys.executable, self.script), self.folder / "train.ullage"
+        self.ullage("run", "--quiet", "--record", take, *target)
+        self.memory = json.loads(self.ullage("predict", "--json", take))["process_peak_bytes"] - BELOW
+        self.answer = json.loads(self.ullage("advise", "--json", "--seconds", "400", "--memory", str(self.memory), *target))
         self.weights = subprocess.run([sys.executable, self.script], capture_output=True, text=True, check=True).stdout.strip()
 
-    def ullage(self, *words: str) -> dict:
-        """Returns the answer about the script."""
-        done = subprocess.run([self.bin / "ullage", *words, "--json", "--", sys.executable, self.script], capture_output=True, text=True)
+    def ullage(self, *words: str | pathlib.Path) -> str:
+        done = subprocess.run([self.bin / "ullage", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-2000:]
-        return json.loads(done.stdout)
+        return done.stdout
 
     def row(self, name: str) -> dict | None:
         return next((one for one in self.answer["remedies"] if one["id"] == name), None)
