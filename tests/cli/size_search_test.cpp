@@ -25,6 +25,32 @@ TEST(SizeSearch, FindsTheLargestThatFitsFromAboveAndFromBelow) {
   }
 }
 
+// Two sizes give the line, the third try is the answer, and the fourth shows that the next size is too large.
+TEST(SizeSearch, ALineNeedsFourTries) {
+  for (const std::int64_t first : {1, 50, 80, 91, 120, 170, 4000}) {
+    int tries = 1;
+    const SizesFound found = search_sizes(first, line(first, 1000), Bytes{1000}, [&](std::int64_t size) {
+      ++tries;
+      return std::optional(line(size, 1000));
+    });
+    EXPECT_EQ(found.fits, 90) << first;
+    EXPECT_LE(tries, 4) << first;
+  }
+}
+
+TEST(SizeSearch, FindsItIfBytesAreKnownOnlyWhereItFits) {
+  for (const std::int64_t first : {1, 7, 89, 90, 91, 4000}) {
+    const auto run = [](std::int64_t size) {
+      SizeTried tried = line(size, 1000);
+      if (!tried.fits) tried.took.reset();
+      return std::optional(tried);
+    };
+    const SizesFound found = search_sizes(first, *run(first), Bytes{1000}, run);
+    EXPECT_EQ(found.fits, 90) << first;
+    EXPECT_EQ(found.too_large, 91) << first;
+  }
+}
+
 TEST(SizeSearch, StepsThatAreNoLineAreFoundToo) {
   const auto steps = [](std::int64_t size) {
     return SizeTried{size <= 333, Bytes{static_cast<std::uint64_t>(size / 64)}};
@@ -36,8 +62,8 @@ TEST(SizeSearch, StepsThatAreNoLineAreFoundToo) {
 }
 
 TEST(SizeSearch, NothingFits) {
-  const SizesFound found = search_sizes(8, {false, {}}, Bytes{1}, [](std::int64_t) {
-    return std::optional(SizeTried{false, {}});
+  const SizesFound found = search_sizes(8, {false, std::nullopt}, Bytes{1}, [](std::int64_t) {
+    return std::optional(SizeTried{false, std::nullopt});
   });
   EXPECT_EQ(found.fits, std::nullopt);
   EXPECT_EQ(found.too_large, 1);

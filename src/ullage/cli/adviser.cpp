@@ -220,7 +220,8 @@ class Adviser final {
     std::vector<TrialOutcome> outcomes(trials_.size());
     // The search of a size is a chain of runs, so it begins first.
     std::optional<Row> size;
-    std::vector<std::function<void()>> work = {[&] { size = search_knob(); }, [&] { find_refusal(); }};
+    std::vector<std::function<void()>> work = {[&, needs = advice_.plain.peak] { size = search_knob(needs); },
+                                               [&] { find_refusal(); }};
     for (std::size_t i = 0; i < trials_.size(); ++i)
       work.push_back([&, i] { outcomes[i] = runner_.outcome_of(trials_[i]); });
     const std::size_t at_once = runner_.side_by_side();
@@ -254,11 +255,12 @@ class Adviser final {
     advice_.rows.push_back(std::move(outcome.row));
   }
 
-  std::optional<Row> search_knob() {
+  // `needs`: the peak of the program as it is, if known.
+  std::optional<Row> search_knob(std::optional<Bytes> needs) {
     if (!question_.knob || plain_.end == Tried::End::TimeOver) return std::nullopt;
     const Knob& knob = *question_.knob;
     Tried at_found;
-    const SizeTried at_first{plain_.end == Tried::End::Fits, plain_.peak};
+    const SizeTried at_first{plain_.end == Tried::End::Fits, needs};
     const SizesFound found = search_sizes(knob.value, at_first, question_.memory, [&](std::int64_t size) {
       if (runner_.is_over()) return std::optional<SizeTried>();
       TryOrder one = runner_.order();

@@ -163,7 +163,11 @@ class DryPredictor final {
   }
 
  private:
-  static SizeTried tried(const report::DryReport& answer) { return {!answer.ran_out(), answer.most_taken()}; }
+  // A program that ran out of memory was refused the rest, so what it takes is not known.
+  static SizeTried tried(const report::DryReport& answer) {
+    if (answer.ran_out()) return {false, std::nullopt};
+    return {true, answer.most_taken()};
+  }
 
   DryStart start_;
   const DryQuestion& question_;

@@ -13,12 +13,8 @@ class Search final {
   explicit Search(Bytes room) : room_(static_cast<double>(room.count)) {}
 
   void note(std::int64_t size, const SizeTried& tried) {
-    if (!tried.fits) {
-      found_.too_large = size;
-      return;
-    }
-    found_.fits = size;
-    took_.emplace_back(size, static_cast<double>(tried.took.count));
+    (tried.fits ? found_.fits : found_.too_large) = size;
+    if (tried.took) took_.emplace_back(size, static_cast<double>(tried.took->count));
   }
 
   bool is_over() const { return found_.fits && found_.too_large && *found_.too_large - *found_.fits <= 1; }
@@ -26,19 +22,24 @@ class Search final {
 
   // Returns the next size to try; it may be out of range.
   std::int64_t next() {
-    if (!found_.fits) return *found_.too_large / 2;
-    if (!found_.too_large) return took_.size() < 2 ? *found_.fits * 2 : full_at(*found_.fits);
-    guessed_ = !guessed_ && took_.size() > 1;
-    if (const std::int64_t full = guessed_ ? full_at(*found_.fits) : *found_.too_large; full < *found_.too_large)
+    const bool has_line = took_.size() > 1;
+    if (found_.fits && !found_.too_large) return has_line ? full_at(*found_.fits) : *found_.fits * 2;
+    turn_ = has_line ? (turn_ + 1) % 3 : 0;
+    const bool is_lines = turn_ != 0;
+    if (!found_.fits) {
+      const std::int64_t full = is_lines ? std::min(full_at(0), *found_.too_large - 1) : 0;
+      return full > 0 ? full : *found_.too_large / 2;
+    }
+    if (const std::int64_t full = is_lines ? full_at(*found_.fits) : *found_.too_large; full < *found_.too_large)
       return full;
     const std::int64_t between = *found_.too_large - *found_.fits;
     step_ *= 2;
-    return took_.size() < 2 || step_ >= between ? *found_.fits + between / 2 : *found_.too_large - step_ / 2;
+    return !has_line || step_ >= between ? *found_.fits + between / 2 : *found_.too_large - step_ / 2;
   }
 
  private:
-  // Returns the size, above `fits`, at which the memory is full if the bytes of the last two sizes that fit grow along
-  // a line.
+  // Returns the size, above `fits`, at which the memory is full if bytes grow along a line through the last two sizes
+  // whose bytes are known. If they do not grow, returns twice `fits`.
   std::int64_t full_at(std::int64_t fits) const {
     const auto& [size, bytes] = took_[took_.size() - 1];
     const auto& [size_before, bytes_before] = took_[took_.size() - 2];
@@ -50,9 +51,9 @@ class Search final {
 
   double room_;
   SizesFound found_;
-  std::vector<std::pair<std::int64_t, double>> took_;  // in the order tried: sizes that fit, and their bytes
+  std::vector<std::pair<std::int64_t, double>> took_;  // in the order tried: sizes, and their bytes if known
   std::int64_t step_ = 1;
-  bool guessed_ = false;  // the last turn was the line's
+  int turn_ = 0;  // the line has two turns of three
 };
 
 }  // namespace
