@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -296,6 +297,24 @@ TEST(Adviser, TimesAreThoseOfTheRunThatTheRowIsAbout) {
   const Advice no_room = advice_on(asked, answer);
   EXPECT_DOUBLE_EQ(find(no_room, "half_precision")->more_time.value_or(9), 1.0 / 2 - 1);
   EXPECT_FALSE(find(no_room, "lean_malloc")->more_time);
+}
+
+TEST(Adviser, RunsNoSetTwice) {
+  const std::string all = "gradient_checkpointing+set_to_none+half_precision";
+  std::map<std::string, int> runs;
+  const Advice advice = advice_on(question(280_MiB), [&](const TryOrder& order) {
+    Tried tried = recorded(280_MiB);
+    tried.prediction.reset();
+    tried.facts.keeps_zeroed_gradients = advise::Place{"train.py", 30};
+    if (order.trial != nullptr && !order.plainly) ++runs[order.trial->id];
+    if (order.trial != nullptr && order.trial->id == all) tried.end = Tried::End::Fits, tried.peak = 200_MiB;
+    return tried;
+  });
+  const Row* row = find(advice, all);
+  ASSERT_NE(row, nullptr);
+  EXPECT_TRUE(row->fits.value_or(false));
+  EXPECT_EQ(runs["gradient_checkpointing+set_to_none"], 1) << "alone, and as the larger set without half precision";
+  for (const auto& [id, count] : runs) EXPECT_EQ(count, 1) << id;
 }
 
 }  // namespace

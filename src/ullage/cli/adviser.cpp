@@ -317,11 +317,16 @@ class Adviser final {
     return std::ranges::any_of(set, [&](const Trial& one) { return one.effect == effect; });
   }
 
-  // Returns nothing if the set does not fit.
+  // Returns nothing if the set does not fit. A set that did not fit is not run again: without its only remedy of the
+  // strongest effect, a set is the one before it.
   std::optional<TrialOutcome> outcome_of_set(const std::vector<Trial>& set) {
-    TrialOutcome outcome = runner_.outcome_of(advise::together(set));
+    const Trial all = advise::together(set);
+    if (std::ranges::find(do_not_fit_, all.id) != do_not_fit_.end()) return std::nullopt;
+    TrialOutcome outcome = runner_.outcome_of(all);
     outcome.row.name = "together: " + outcome.row.name;
-    return outcome.row.fits.value_or(false) ? std::optional(std::move(outcome)) : std::nullopt;
+    if (outcome.row.fits.value_or(false)) return outcome;
+    do_not_fit_.push_back(all.id);
+    return std::nullopt;
   }
 
   // If two remedies set the allocator, or two change the kind of optimizer step, only the one that took less stays.
@@ -431,7 +436,8 @@ class Adviser final {
         "of a step under `ullage run`, {}; measured here, one run for each remedy, noise is about 10 %", compared);
   }
 
-  // Runs the program as it is, and with each trial that fits, once more. Its ops are timed by the card's rates.
+  // Runs the program as it is, and with each trial that fits and changes its ops, once more. The ops are timed by the
+  // card's rates.
   void add_card_times() {
     if (runner_.is_over()) return;
     if (!names_a_card(question_.device)) {
@@ -444,8 +450,11 @@ class Adviser final {
       order.refuses = false, order.timed = true, order.curve = false;
       return runner_.is_over() ? std::nullopt : runner_.run(order, what + ", for its time").step;
     };
+    // A setting of the allocator changes no op, so with it alone a step takes as long as without it.
+    const auto changes_ops = [&](std::size_t i) { return !to_time_[i].first.switches.empty() || to_time_[i].second; };
     std::vector<std::function<void()>> work = {[&] { plain = time(runner_.order(), "the program as it is"); }};
     for (std::size_t i = 0; i < to_time_.size(); ++i) {
+      if (!changes_ops(i)) continue;
       work.push_back([&, i] {
         TryOrder with = runner_.order(&to_time_[i].first);
         with.second_try = to_time_[i].second;
@@ -455,6 +464,7 @@ class Adviser final {
     side_by_side(work, runner_.side_by_side());
     if (!plain) return;
     for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!changes_ops(i)) steps[i] = plain;
       if (steps[i]) steps_.push_back({to_time_[i].first.id, *steps[i]});
     }
     set_times(*plain);
@@ -488,6 +498,7 @@ class Adviser final {
   advise::Facts facts_;
   std::vector<Trial> trials_;
   std::vector<Trial> tried_;  // trials that ran to the end of their steps, without plain ones
+  std::vector<std::string> do_not_fit_;  // ids of sets
   struct Timed {
     std::string id;
     Seconds step;
