@@ -497,7 +497,7 @@ class Adviser final {
   OptionTrials options_{question_.memory, runner_};
   advise::Facts facts_;
   std::vector<Trial> trials_;
-  std::vector<Trial> tried_;  // trials that ran to the end of their steps, without plain ones
+  std::vector<Trial> tried_;             // trials that ran to the end of their steps, without plain ones
   std::vector<std::string> do_not_fit_;  // ids of sets
   struct Timed {
     std::string id;
