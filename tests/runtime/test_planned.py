@@ -6,13 +6,15 @@ bits must be the plain program's.
 usage: test_planned.py ULLAGE LIBULLAGE_TORCH [NAME...]
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "nets"))
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS), str(TESTS / "nets")]
+import quick_runs  # noqa: E402
+from cases import Cost  # noqa: E402
 from runs import least_to_start  # noqa: E402
 
 MIB = 1 << 20
@@ -23,12 +25,13 @@ PROGRAM = """
 import ctypes, hashlib, os, sys, threading
 import torch
 library = ctypes.CDLL(sys.argv[1]) if len(sys.argv) > 1 else None
+ROWS, COLUMNS = 4096, 128                                           # 2 MiB a layer; a weight is in no slab (slabs.h)
 torch.manual_seed(1)
 torch.set_num_threads(2)
 # Two threads' first call of these may differ in bits in the plain program too (runtime/ops/vector_math.h).
 for first_call in (torch.tanh, torch.sqrt): first_call(torch.ones(8))
-linear = torch.nn.ModuleList([torch.nn.Linear(256, 256) for _ in range(10)])
-optimizer = torch.optim.Adam(linear.parameters(), lr=1e-3, foreach=False)
+linear = torch.nn.ModuleList([torch.nn.Linear(COLUMNS, COLUMNS) for _ in range(10)])
+optimizer = torch.optim.SGD(linear.parameters(), lr=0.1, momentum=0.9, foreach=False)
 said, more_steps = [], 0
 
 def meanwhile(step, part): pass
@@ -49,7 +52,7 @@ CASE
 
 for STEP in range(STEPS + more_steps):
     optimizer.zero_grad()
-    loss = forward(torch.randn(2048, 256)).pow(2).mean()
+    loss = forward(torch.randn(ROWS, COLUMNS)).pow(2).mean()
     meanwhile(STEP, "forward done")
     loss.backward()
     meanwhile(STEP, "backward done")
@@ -125,7 +128,7 @@ def meanwhile(step, part):
     except RuntimeError:
         said.append("caught")
     try:
-        outputs[0].expand(1 << 30, 2048, 256).contiguous()
+        outputs[0].expand(1 << 30, ROWS, COLUMNS).contiguous()
     except RuntimeError:
         said.append("caught")
 """
@@ -168,7 +171,7 @@ def evaluations_that_begin_like_a_step_and_keep_less():
 def meanwhile(step, part):
     if part != "step done" or step not in (6, 8): return
     with torch.no_grad():
-        x, kept, made_from = torch.randn(2048, 256), [], []
+        x, kept, made_from = torch.randn(ROWS, COLUMNS), [], []
         for layer in linear:
             y = [layer(x)]
             if step == 8: made_from.extend(y)                       # gone after `kept` was dropped; else before
@@ -199,12 +202,13 @@ def meanwhile(step, part):
 @case(deviations=0, rescues=0, least_steps=STEPS - 4)
 def windows_of_three_backward_passes():
     """
+optimizer = torch.optim.Adam(linear.parameters(), lr=1e-3, foreach=False)  # SGD would do more in its first step
 def meanwhile(step, part):
     global loss
     if part != "forward done": return
     for _ in range(2):
         (loss / 3).backward()
-        loss = forward(torch.randn(2048, 256)).pow(2).mean()
+        loss = forward(torch.randn(ROWS, COLUMNS)).pow(2).mean()
     loss = loss / 3
 """
 
@@ -229,7 +233,7 @@ def steps_that_fit_come_first():
 more_steps = 6
 torch.zeros(40 << 18).sum()                                         # it fills the pool, so that steps are observed
 all_rows = forward
-def forward(x): return all_rows(x if STEP > 5 else x[:64])
+def forward(x): return all_rows(x if STEP > 5 else x[:ROWS // 32])
 """
 
 
@@ -269,12 +273,12 @@ def meanwhile(step, part):
 @case(deviations=0, rescues=0)
 def a_batch_that_is_loaded_one_step_ahead():
     """
-batch, ahead = None, torch.rand(64, 256)
+batch, ahead = None, torch.rand(64, COLUMNS)
 def meanwhile(step, part):
     global batch, ahead
     if part != "in forward": return
     said.append(float(ahead.sum()))                                 # `batch` is still the one before
-    batch, ahead = ahead, torch.rand(64, 256)
+    batch, ahead = ahead, torch.rand(64, COLUMNS)
 """
 
 
@@ -293,7 +297,7 @@ def meanwhile(step, part):
 def sizes_that_change_in_each_step():
     """
 all_rows = forward
-def forward(x): return all_rows(x[:2048 - 16 * STEP])
+def forward(x): return all_rows(x[:ROWS - 32 * STEP])
 """
 
 
@@ -301,7 +305,7 @@ def forward(x): return all_rows(x[:2048 - 16 * STEP])
 def sizes_that_change_from_the_first_op_on():
     """
 all_rows = forward
-def forward(x): return all_rows(torch.randn(2048 - 16 * STEP, 256))
+def forward(x): return all_rows(torch.randn(ROWS - 32 * STEP, COLUMNS))
 """
 
 
@@ -309,7 +313,7 @@ def forward(x): return all_rows(torch.randn(2048 - 16 * STEP, 256))
 def a_loop_that_is_no_step_comes_first():
     """
 more_steps = 10
-held = [torch.rand(2048, 256) for _ in range(45)]                   # they fill the pool, so that their loop is observed
+held = [torch.rand(ROWS, COLUMNS) for _ in range(45)]             # they fill the pool, so that their loop is observed
 with torch.no_grad():
     for _ in range(4):
         for one in held: torch.tanh(linear[0](one)).sum()
@@ -323,7 +327,7 @@ def small_tensors_made_before_a_large_one():
 def meanwhile(step, part):                                          # by the same op, which reads nothing
     if part != "in forward": return
     torch.empty(16), torch.empty(64, 16)
-    copy = torch.empty(2048, 256)
+    copy = torch.empty(ROWS, COLUMNS)
     said.append(float(torch.tanh(copy.copy_(inputs[-1].detach())).sum()))
 """
 
@@ -332,7 +336,7 @@ def meanwhile(step, part):                                          # by the sam
 def weights_in_mapped_files():
     """
 import tempfile
-files, norms = [], torch.nn.ModuleList([torch.nn.LayerNorm(256) for _ in linear]).requires_grad_(False)
+files, norms = [], torch.nn.ModuleList([torch.nn.LayerNorm(COLUMNS) for _ in linear]).requires_grad_(False)
 def forward(x):
     for norm, layer in zip(norms, linear): x = torch.nn.functional.dropout(torch.tanh(layer(norm(x))), 0.1)
     return x
@@ -354,25 +358,20 @@ def meanwhile(step, part):                                          # so a step 
     return CASES["weights_in_mapped_files"][0]
 
 
+def text_of(name: str) -> str:
+    return PROGRAM.replace("CASE", CASES[name][0])
+
+
 class Programs:
     def __init__(self, ullage: str, library: str, folder: str):
         self.ullage, self.library, self.folder = ullage, library, pathlib.Path(folder)
 
-    def plain(self, name: str) -> str:
-        done = subprocess.run(self._words(name), capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
     def under(self, budget: int, name: str, *options: str) -> tuple[subprocess.CompletedProcess, dict]:
         report = self.folder / "report.json"
         head = [self.ullage, "run", "--memory", str(budget), "--spill", f"{self.folder}:4GiB", "--report", str(report)]
-        done = subprocess.run([*head, *options, "--", *self._words(name), self.library], capture_output=True, text=True,
-                              timeout=300, env={**os.environ, "ULLAGE_PLANNING": "wait", "OMP_WAIT_POLICY": "passive"})
+        words = [*head, *options, "--", sys.executable, "-c", text_of(name), self.library]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=quick_runs.environment(ULLAGE_PLANNING="wait"))
         return done, json.loads(report.read_text())
-
-    @staticmethod
-    def _words(name: str) -> list[str]:
-        return [sys.executable, "-c", PROGRAM.replace("CASE", CASES[name][0])]
 
 
 def problems_of(done: subprocess.CompletedProcess, told: dict, plain: str, budget: int, expected: dict) -> list[str]:
@@ -405,12 +404,16 @@ def main() -> None:
     ullage, library = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
     only, failed = sys.argv[3:], []
 
+    cost = Cost()
+
     def judge(name: str, *found) -> None:
+        nonlocal cost
         if problems := problems_of(*found):
             failed.append(name)
         plan = found[1].get("plan") or {}
         figures = ", ".join(f"{plan.get(key)} {key}" for key in ("steps", "rescues", "deviations", "plans"))
-        print(f"{'FAILED' if problems else 'ok    '} {name}: {figures}", *problems, sep="\n    " if problems else "", flush=True)
+        print(f"{'FAILED' if problems else 'ok    '} {name} ({cost}): {figures}", *problems, sep="\n    " if problems else "", flush=True)
+        cost = Cost()
 
     with tempfile.TemporaryDirectory(dir=pathlib.Path(ullage).parent, prefix="test-planned-") as folder:
         programs = Programs(ullage, library, folder)
@@ -422,11 +425,13 @@ def main() -> None:
         budget = beside + int(0.7 * roomy["pool_peak_bytes"])
         assert budget >= least, (budget, least)
         for_files = least + 16 * MIB + int(0.7 * roomy["pool_peak_bytes"])  # a plan made beforehand keeps the warm-up free
+        print(f"the budgets ({cost})", flush=True)
+        cost = Cost()
         for name, (_, expected) in CASES.items():
             if only and name not in only:
                 continue
-            judge(name, *programs.under(budget, name), programs.plain(name), budget, expected)
-        plain = programs.plain("nothing")
+            judge(name, *programs.under(budget, name), quick_runs.plain(text_of(name)), budget, expected)
+        plain = quick_runs.plain(text_of("nothing"))
         if not only or "recorded_meanwhile" in only:
             found = programs.under(budget, "nothing", "--record", str(programs.folder / "again.ullage"))
             judge("recorded_meanwhile", *found, plain, budget, {"deviations": 0, "rescues": 0})
