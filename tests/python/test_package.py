@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import quick_runs  # noqa: E402
 from cases import run_cases  # noqa: E402
 
 MIB = 1 << 20
@@ -19,13 +20,13 @@ PACKAGE = str(pathlib.Path(__file__).parents[2] / "python")
 # Trains what stands in `net`; prints a digest of its bits and the system's peak.
 TRAINING = """
 import hashlib, resource, sys, torch, ullage
-def train(batch=8192, steps=3):
+def train(batch=40960, steps=3):
     torch.manual_seed(0)
-    layers = [layer for _ in range(8) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())]
-    net = torch.nn.Sequential(*layers, torch.nn.Linear(256, 8))
+    layers = [layer for _ in range(8) for layer in (torch.nn.Linear(64, 64), torch.nn.ReLU())]
+    net = torch.nn.Sequential(*layers, torch.nn.Linear(64, 8))
     adam = torch.optim.Adam(net.parameters(), foreach=False)
     for step in range(steps):
-        loss = net(torch.randn(batch, 256)).square().mean()
+        loss = net(torch.randn(batch, 64)).square().mean()
         adam.zero_grad(); loss.backward(); adam.step()
     digest = hashlib.sha256()
     for p in net.parameters():
@@ -46,7 +47,7 @@ class Runs:
         return str(file)
 
     def python(self, code: str, *head: str, name: str = "script.py", good: bool = True) -> subprocess.CompletedProcess:
-        environment = {**os.environ, "PYTHONPATH": PACKAGE, "PATH": f"{self.bin}:{os.environ['PATH']}", "OMP_WAIT_POLICY": "passive"}
+        environment = quick_runs.environment(PYTHONPATH=PACKAGE, PATH=f"{self.bin}:{os.environ['PATH']}")
         done = subprocess.run([*head, sys.executable, self.write(name, code)], capture_output=True, text=True, env=environment,
                               cwd=self.folder, timeout=600)
         assert not good or done.returncode == 0, done
@@ -150,16 +151,16 @@ def step(batch):
     train(batch, 4)
 if __name__ == '__main__':
     import json, training
-    mine = ullage.predict(step, at={'batch': 4096}, vary={'batch': [128, 256, 512]}, memory='3GiB')
+    mine = ullage.predict(step, at={'batch': 16384}, vary={'batch': [512, 1024, 2048]}, memory='3GiB')
     told = mine.data
-    module = ullage.predict(training.train, at={'batch': 4096}, vary={'batch': [128, 256, 512]})
+    module = ullage.predict(training.train, at={'batch': 16384}, vary={'batch': [512, 1024, 2048]})
     assert module.data['pool_peak_bytes'] == told['pool_peak_bytes'], (module.data, told)
     assert mine.fits and str(mine) == mine.text and mine.process_peak == told['process_peak_bytes'], mine
     print(json.dumps(told))
 """
     told = runs.told(script)
     report = runs.folder / "report.json"
-    runs.python("import training; training.train(4096)", str(runs.bin / "ullage"), "run", "--quiet", "--memory", "3GiB", "--report",
+    runs.python("import training; training.train(16384)", str(runs.bin / "ullage"), "run", "--quiet", "--memory", "3GiB", "--report",
                 str(report), "--", name="again.py")
     ran = json.loads(report.read_text())
     assert told["law"] == "exact" and told["pool_peak_bytes"] == ran["pool_peak_bytes"], (told, ran)
