@@ -2,16 +2,16 @@
 """Tests `ullage run --allow bf16` on a script that nobody changed: the bits and the peak are those of autocast written
 in by hand. With if-needed: which steps are cast.
 
-usage: test_allow.py BIN, the folder of `ullage`
+usage: test_allow.py BIN, the folder of `ullage` [NAME of a test]
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import quick_runs  # noqa: E402
 from cases import run_cases  # noqa: E402
 
 # Two networks that are trained in turn, an evaluation in each epoch, and losses that autocast computes in float32.
@@ -40,13 +40,13 @@ print(hashlib.sha256(b"".join(one.float().numpy().tobytes() for one in values)).
 """
 
 
-# Forty layers with 4 MiB of activations each.
+# Forty layers with 2 MiB of activations each.
 DEEP = """
 import torch, torch.nn as nn
 torch.manual_seed(1)
 net = nn.Sequential(*(layer for _ in range(40) for layer in (nn.Linear(32, 32), nn.Tanh())))
 optimizer = torch.optim.SGD(net.parameters(), 0.1)
-x = torch.randn(32768, 32)
+x = torch.randn(16384, 32)
 for step in range(26):
     loss = net(x).pow(2).mean()
     optimizer.zero_grad(); loss.backward(); optimizer.step()
@@ -57,19 +57,25 @@ for step in range(26):
 class Runs:
     def __init__(self, bin_dir: str, folder: str):
         self.ullage, self.folder = str(pathlib.Path(bin_dir) / "ullage"), pathlib.Path(folder)
+        self.known: tuple[str, str, dict] | None = None
 
     def run(self, *options: str, text: str, code: int = 0):
         """Returns stdout, stderr and the report."""
         script, report = self.folder / "script.py", self.folder / "run.json"
         script.write_text(text)
         done = subprocess.run([self.ullage, "run", *options, "--report", str(report), "--", sys.executable, str(script)],
-                              capture_output=True, text=True, env={**os.environ, "ULLAGE_PLANNING": "wait", "OMP_NUM_THREADS": "1"})
+                              capture_output=True, text=True, env=quick_runs.environment(ULLAGE_PLANNING="wait", OMP_NUM_THREADS="1"))
         assert done.returncode == code, done
         return done.stdout, done.stderr, json.loads(report.read_text())
 
+    def plain(self):
+        """Returns the same of SCRIPT as it is; it runs once."""
+        self.known = self.known or self.run(text=SCRIPT.format(hand=False))
+        return self.known
+
 
 def test_bits_and_peak_of_autocast_by_hand(runs: Runs) -> None:
-    plain, _, plain_report = runs.run(text=SCRIPT.format(hand=False))
+    plain, _, plain_report = runs.plain()
     hand, _, hand_report = runs.run(text=SCRIPT.format(hand=True))
     allowed, said, report = runs.run("--allow", "bf16", text=SCRIPT.format(hand=False))
     assert allowed == hand and allowed != plain, (allowed, hand, plain)
@@ -99,7 +105,7 @@ def test_a_program_with_no_forward_pass(runs: Runs) -> None:
 
 
 def test_no_step_is_cast_that_fits(runs: Runs) -> None:
-    plain = runs.run(text=SCRIPT.format(hand=False))[0]
+    plain = runs.plain()[0]
     needed, said, report = runs.run("--allow", "bf16,if-needed", text=SCRIPT.format(hand=False))
     assert needed == plain and report["class"] == "bit-equal", (needed, plain, report)
     assert report["cast"]["why"] == "not_needed" and report["cast"]["from_step"] is None, report
@@ -135,7 +141,7 @@ def test_a_device_without_bf16(runs: Runs) -> None:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        run_cases(globals(), Runs(sys.argv[1], folder))
+        run_cases(globals(), Runs(sys.argv[1], folder), only="".join(sys.argv[2:3]))
     return 0
 
 
