@@ -6,6 +6,7 @@ usage: test_python_hooks.py LIBRARY [PART OF A CASE'S NAME]
 import ctypes
 import functools
 import gc
+import pathlib
 import shutil
 import sys
 import threading
@@ -15,6 +16,9 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from cases import Cost  # noqa: E402
 
 warnings.filterwarnings("ignore", category=FutureWarning)
 warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -430,6 +434,7 @@ def main():
         if name.startswith("compile_inductor") and shutil.which("g++") is None:
             print(f"{name}: skipped: there is no g++")
             continue
+        cost = Cost()
         try:
             expected = function()
         except Exception as error:
@@ -442,6 +447,7 @@ def main():
             except Exception as error:
                 failed.append(name)
                 print(f"FAILED {name} {record} {slices}: {type(error).__name__}: {str(error)[:1500]}", flush=True)
+        print(f"{name} ({cost})", flush=True)
         if name == "compile_inductor":
             assert library.test_kernels() > 0, "no compiled kernel ran as an op"
             forward, kernels = library.test_forward_kernels(), library.test_kernels()
