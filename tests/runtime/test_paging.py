@@ -12,6 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import quick_runs  # noqa: E402
+from cases import Cost  # noqa: E402
+
 MIB = 1 << 20
 ROOM = 160 * MIB  # for tensors, beside what the interpreter and torch hold
 
@@ -28,14 +32,31 @@ def right(ts): return all(bool((t == float(i)).all()) for i, t in enumerate(ts))
 CASES = {}
 
 
-def case(expect=0):
+# Runs cases one after another. Each has variables of its own.
+TOGETHER = """
+import gc, json, traceback
+threads = torch.get_num_threads()
+for name, text in json.loads(sys.argv[2]).items():
+    print(name, flush=True)
+    try:
+        exec(text, dict(globals()))
+    except BaseException:
+        traceback.print_exc()
+    gc.collect()
+    torch.set_num_threads(threads)
+"""
+
+
+def case(expect=0, alone=True):
+    """`expect`: the exit code. `alone`: the case needs a process of its own, because it forks, sets handlers, ends the
+    process, or takes steps, which change what the pool may hold."""
     def add(function):
-        CASES[function.__name__] = (function.__doc__, expect)
+        CASES[function.__name__] = (function.__doc__, expect, alone)
         return function
     return add
 
 
-@case()
+@case(alone=False)
 def tensors_come_back():
     """
 ts = many()
@@ -44,7 +65,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def numpy_views_and_dlpack():
     """
 ts = many()
@@ -59,7 +80,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def raw_pointers():
     """
 ts = many()
@@ -72,7 +93,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def a_system_call_brings_a_buffer_back():
     """
 ts = many()
@@ -172,7 +193,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def saving_and_loading_a_checkpoint():
     """
 ts = many()
@@ -184,7 +205,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def storages_resized_and_exchanged():
     """
 ts = many()
@@ -200,7 +221,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def threads_at_the_same_time():
     """
 import threading
@@ -229,7 +250,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def an_error_inside_an_op_lets_go_of_its_inputs():
     """
 ts = many(20)
@@ -243,7 +264,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def what_one_op_needs_is_the_floor():
     """
 ts = [torch.full((60 * MIB // 4,), float(i)) for i in range(4)]
@@ -274,7 +295,7 @@ print("ok")
 """
 
 
-@case()
+@case(alone=False)
 def lists_of_tensors_go_slice_by_slice():
     """
 ts = many(20)
@@ -305,31 +326,38 @@ print("ok")
 """
 
 
-def run(ullage, library, name, budget, folder, env=None):
-    text, _ = CASES[name]
+def run(ullage, library, name, text, budget, folder, *words):
     report = pathlib.Path(folder, name + ".json")
     done = subprocess.run([ullage, "run", "--memory", str(budget), "--spill", f"{folder}:2GiB", "--report", str(report), "--",
-                           sys.executable, "-c", HEAD + text, library], capture_output=True, text=True, cwd=folder,
-                          env={**os.environ, **(env or {})}, timeout=300)
+                           sys.executable, "-c", HEAD + text, library, *words], capture_output=True, text=True, cwd=folder,
+                          env=quick_runs.environment(), timeout=300)
     return done, json.loads(report.read_text())
+
+
+def programs_of(names: list[str]) -> list[tuple[str, list[str]]]:
+    """Returns the texts to run and the cases in each."""
+    together = [name for name in names if not CASES[name][2]]
+    alone = [(CASES[name][0], [name]) for name in names if CASES[name][2]]
+    return ([(TOGETHER, together)] if together else []) + alone
 
 
 def main() -> None:
     ullage, library = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
-    names = sys.argv[3:]
+    names = [name for name in CASES if name in (sys.argv[3:] or CASES)]
     failed = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as folder:
-        CASES["_start"] = ("full(1)\nprint('ok')\n", 0)
-        done, told = run(ullage, library, "_start", 4 << 30, folder)
+        done, told = run(ullage, library, "start", "full(1)\nprint('ok')\n", 4 << 30, folder)
         assert done.returncode == 0, done.stderr
         budget = told["outside_pool_bytes"] + 120 * MIB + ROOM  # store::Budget: warm-up in Python, and margin
-        del CASES["_start"]
-        for name, (_, expect) in CASES.items():
-            if names and name not in names:
-                continue
-            done, told = run(ullage, library, name, budget, folder)
+        for text, names in programs_of(names):
+            name, expect = names[0], CASES[names[0]][1]
+            cost = Cost()
+            texts, right = [], "ok\n"
+            if text is TOGETHER:
+                texts, right = [json.dumps({one: CASES[one][0] for one in names})], "".join(f"{one}\nok\n" for one in names)
+            done, told = run(ullage, library, name, text, budget, folder, *texts)
             wanted = 128 - expect if expect < 0 else expect
-            good = done.returncode == wanted and (expect != 0 or done.stdout == "ok\n")
+            good = done.returncode == wanted and (expect != 0 or done.stdout == right)
             good = good and told["process_peak_bytes"] <= budget and told["over_budget_bytes"] == 0
             if name == "an_error_that_nobody_catches_is_printed":
                 good = good and "aten::cat" in done.stderr and "a budget of" in done.stderr
@@ -337,10 +365,11 @@ def main() -> None:
                 good = good and "Fatal Python error: Segmentation fault" in done.stderr
             left = [f for f in os.listdir(folder) if f.startswith("ullage")]
             good = good and not left
-            print(f"{'ok    ' if good else 'FAILED'} {name}: exit {done.returncode}, peak {told['process_peak_bytes'] / MIB:.0f} of "
-                  f"{budget / MIB:.0f} MiB, moved out {told['spilled_bytes'] / MIB:.0f} MiB, unannounced {told.get('unannounced_accesses')}")
+            print(f"{'ok    ' if good else 'FAILED'} {', '.join(names)} ({cost}): exit {done.returncode}, peak "
+                  f"{told['process_peak_bytes'] / MIB:.0f} of {budget / MIB:.0f} MiB, moved out {told['spilled_bytes'] / MIB:.0f} MiB, "
+                  f"unannounced {told.get('unannounced_accesses')}", flush=True)
             if not good:
-                failed.append(name)
+                failed += [one for one in names if f"{one}\nok\n" not in done.stdout] or names
                 print(done.stdout, done.stderr, json.dumps(told), sep="\n")
     sys.exit(f"failed: {failed}" if failed else 0)
 
