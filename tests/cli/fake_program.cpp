@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -181,6 +182,20 @@ void nap(const std::string& milliseconds) {
   std::puts("ready");
   std::fflush(stdout);
   for (int left = std::atoi(milliseconds.c_str()); left > 0; left -= 10) poll(nullptr, 0, 10);
+}
+
+// Starts a process that holds so many bytes until this one ends.
+void start_worker(const std::string& size) {
+  int ends[2];
+  if (pipe(ends) != 0) give_up("pipe");
+  if (fork() == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    eat(size);
+    if (write(ends[1], "", 1) != 1) give_up("write");
+    for (;;) pause();
+  }
+  char ready = 0;
+  if (read(ends[0], &ready, 1) != 1) give_up("read");
 }
 
 std::int64_t number(const std::string& text) { return std::atoll(text.c_str()); }
@@ -380,6 +395,7 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"count-int", count_interrupts},
     {"wait", wait_forever},
     {"nap", nap},
+    {"worker", start_worker},
     {"group", say_group},
     {"kill", [](const std::string& number) { std::fflush(stdout), kill(getpid(), std::atoi(number.c_str())); }},
     {"exit", [](const std::string& code) { std::exit(std::atoi(code.c_str())); }},

@@ -255,6 +255,28 @@ TEST_F(PredictCommand, TellsTheFiguresOfARecordedRun) {
   EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 7}));
 }
 
+TEST_F(PredictCommand, CountsTheWorkersOfTheProgram) {
+  const Words words = {"worker=64MiB", "nap=400", "train={batch}"};
+  const auto in = [&](std::uint64_t memory) {
+    Words options = kBatch128;
+    options.insert(options.end(), {"--memory", std::to_string(memory)});
+    return predict_json(options, words);
+  };
+  const auto first = in(std::uint64_t{8} << 30);
+  const std::uint64_t process = first["process_peak_bytes"], others = first["others_bytes"];
+  EXPECT_GE(others, 60u << 20);
+  EXPECT_LE(others, 80u << 20);
+  EXPECT_EQ(first["fits"], true);
+  const auto little = in(process + others / 2);
+  EXPECT_EQ(little["fits"], false);
+  EXPECT_LT(little["largest_that_fits"], 128);
+  Words options = kBatch128;
+  options.insert(options.end(), {"--", folder_.file("ullage-fake")});
+  options.insert(options.end(), words.begin(), words.end());
+  const std::string said = predict(options).out;
+  EXPECT_NE(said.find("Other processes, such as a data loader's workers, held up to 6"), std::string::npos) << said;
+}
+
 TEST_F(PredictCommand, AShippedProgramTriesTheSizesItself) {
   const Finished end = predict({"--json", "fake", "--side=8", "rehearse=128"});
   ASSERT_EQ(end.exit_code, 0) << end.err;

@@ -165,7 +165,7 @@ class CpuRuns final : public AdviseRuns {
     tried.others = done.others;
     question.memory = saturating_sub(memory_, done.others);
     tried.prediction = predict::of_take(done.file, done.file.takes.front(), question);
-    tried.prediction->memory = question.memory;
+    tried.prediction->memory = memory_, tried.prediction->others = done.others;
     tried.peak = tried.prediction->process_peak + done.others;
     tried.step = step_of(tried);
     tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;

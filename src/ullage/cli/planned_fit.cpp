@@ -37,13 +37,13 @@ Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction
   file.takes = {prediction.take};
   // The planner takes the bytes outside the pool from the take; these are the predicted ones.
   file.takes[0].process.outside_peak = saturating_sub(prediction.process_peak, prediction.pool_resident_peak);
-  question.memory = prediction.memory;
+  question.memory = prediction.room();
   return make_plan_report(std::move(file), question, "what was predicted", progress);
 }
 
 std::optional<report::PlanReport> add_planned_fit(predict::Prediction& prediction, Progress& progress,
                                                   std::ostream& err, const std::atomic<bool>* stop) {
-  if (!prediction.memory || prediction.process_peak <= *prediction.memory) return std::nullopt;
+  if (!prediction.memory || prediction.fits()) return std::nullopt;
   progress.pause();
   PlanQuestion question;
   question.bound = false, question.stop = stop;

@@ -84,8 +84,8 @@ std::string next_command(const PredictOptions& options, const Made& made, const 
   if (target.empty()) return report::command_line("explain", {options.target.front()});
   if (options.keep) return report::command_line("explain", {*options.keep});
   const predict::Prediction& prediction = made.prediction;
-  const Bytes need =
-      prediction.memory ? std::min(*prediction.memory, prediction.process_peak) : prediction.process_peak;
+  const Bytes all = prediction.process_peak + prediction.others;
+  const Bytes need = prediction.memory ? std::min(*prediction.memory, all) : all;
   const std::string begin = "run --memory " + report::as_option(need);
   const std::vector<std::string> words = with_needed(target, made.takes.changes);
   // The added options are at the end, where a long command is cut off.

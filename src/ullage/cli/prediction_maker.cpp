@@ -67,7 +67,7 @@ std::string names_of(const std::vector<Knob>& knobs) {
 void keep_largest(const Prediction& bound, Prediction& prediction) {
   prediction.largest = bound.largest;
   prediction.largest_square = bound.largest_square;
-  if (!prediction.memory || prediction.process_peak > *prediction.memory) return;
+  if (!prediction.memory || !prediction.fits()) return;
   const auto raise = [&](predict::LargestThatFits& one) {
     const std::int64_t asked = find(prediction.at, one.knob)->value;
     if (one.value < asked) one = {one.knob, asked, prediction.process_peak, predict::Law::None, one.more_may_fit};
@@ -102,16 +102,16 @@ Result<std::vector<Knob>> target_of(const trace::TraceFile& file, const std::vec
   return at;
 }
 
-}  // namespace
-
-std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Question& asked, Progress& progress,
-                                            std::ostream& err) {
+// As make_prediction(), for the memory that the takes' other processes leave. Does not set Prediction::others.
+std::variant<Made, Failure> predicted(RecordedProgram& program, const Question& asked, Progress& progress,
+                                      std::ostream& err) {
   Recorded recorded = program.first();
   for (int tried = 0;; ++tried) {
     if (auto* failure = std::get_if<Failure>(&recorded)) return std::move(*failure);
     auto& file = std::get<trace::TraceFile>(recorded);
     Question question = asked;
     question.at = file.at;
+    if (asked.memory) question.memory = saturating_sub(*asked.memory, program.others());
     if (is_of_target(file, question.at)) return made_of_take(std::move(file), question, "");
     progress.stage("comparing the takes");
     Result<std::variant<Prediction, NeedsTakes>> answer = predict::predict(file, question);
@@ -134,6 +134,18 @@ std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Ques
     say(progress, err, fmt::format("{}; trying {}", missing.why, as_text(*missing.other)));
     recorded = program.at_sizes(*missing.other);
   }
+}
+
+}  // namespace
+
+std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Question& asked, Progress& progress,
+                                            std::ostream& err) {
+  std::variant<Made, Failure> made = predicted(program, asked, progress, err);
+  if (auto* done = std::get_if<Made>(&made)) {
+    done->prediction.memory = asked.memory;
+    done->prediction.others = program.others();
+  }
+  return made;
 }
 
 std::variant<Made, Failure> make_prediction(trace::TraceFile file, const Question& asked, const std::string& name) {

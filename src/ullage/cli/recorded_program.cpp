@@ -86,6 +86,7 @@ std::optional<Failure> RecordedCommand::add_take(const std::vector<Knob>& point)
     return Failure{to_int(ExitCode::Failed), {in_words(point) + ": there is no take in the trace"}};
   }
   note_end(point, done);
+  others_ = std::max(others_, done.others);
   if (all_.takes.empty()) {
     all_ = done.file;
     all_.takes.clear();

@@ -38,6 +38,9 @@ class RecordedProgram {
   // Returns this program with another value of an option. It does not spill: requests above its budget are refused.
   // Returns null if this is a command, because only a shipped program says which options it has.
   virtual std::unique_ptr<RecordedProgram> with(const std::string&, const std::string&) { return nullptr; }
+  // The most that other processes of the program held beside the recorded one, in the takes so far. A shipped program
+  // starts none.
+  virtual Bytes others() const { return {}; }
 };
 
 class RecordedCommand final : public RecordedProgram {
@@ -48,6 +51,7 @@ class RecordedCommand final : public RecordedProgram {
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
+  Bytes others() const override { return others_; }
 
  private:
   Recorded takes_at(const std::vector<std::vector<Knob>>& points);
@@ -61,7 +65,8 @@ class RecordedCommand final : public RecordedProgram {
   Progress& progress_;
   std::ostream& err_;
   trace::TraceFile all_;  // every take recorded so far
-  bool noted_ = false;    // the note that the program ends by itself was written
+  Bytes others_;
+  bool noted_ = false;  // the note that the program ends by itself was written
 };
 
 // Returns the words of a shipped program, its name first, with `--option value` in place of any earlier value of that

@@ -95,10 +95,17 @@ struct Prediction {
   // If `memory` was given: for each knob, with the others as in `at`; and for knobs that are sides of a picture.
   std::vector<LargestThatFits> largest;
   std::optional<LargestSquare> largest_square;
-  std::optional<Bytes> memory;
+  std::optional<Bytes> memory;  // of the whole program
+  // The most that other processes of the program held beside this one in a take, such as the workers of a data loader.
+  // No law goes over it, so at a larger size it may be more.
+  Bytes others;
   std::optional<PlannedFit> planned;  // set if it does not fit `memory` and there is a step to plan
   std::optional<Cuda> cuda;
   trace::Take take;  // at that size, for `explain` and `plan`
+
+  // What the process may take of `memory`, which must be set.
+  Bytes room() const { return saturating_sub(*memory, others); }
+  bool fits() const { return process_peak <= room(); }
 };
 
 }  // namespace ullage::predict

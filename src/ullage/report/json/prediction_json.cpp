@@ -73,10 +73,10 @@ Json cuda_of(const std::optional<predict::Cuda>& cuda) {
   return json;
 }
 
-Json plan_of(const std::optional<predict::PlannedFit>& plan) {
+Json plan_of(const std::optional<predict::PlannedFit>& plan, Bytes others) {
   if (!plan) return nullptr;
   return {{"fits", plan->fits},
-          {"least_bytes", plan->least.count},
+          {"least_bytes", (plan->least + others).count},
           {"more_time", plan->fits ? Json(plan->more_time) : Json(nullptr)},
           {"recompute", plan->recomputed},
           {"spill", plan->spilled}};
@@ -86,9 +86,10 @@ void add_figures(const Prediction& prediction, Json& json) {
   json["pool_peak_bytes"] = prediction.pool_peak.count;
   json["pool_resident_peak_bytes"] = prediction.pool_resident_peak.count;
   json["process_peak_bytes"] = prediction.process_peak.count;
+  json["others_bytes"] = prediction.others.count;
   json["memory_bytes"] = or_null(prediction.memory);
-  json["fits"] = prediction.memory ? Json(prediction.process_peak <= *prediction.memory) : Json(nullptr);
-  json["plan"] = plan_of(prediction.planned);
+  json["fits"] = prediction.memory ? Json(prediction.fits()) : Json(nullptr);
+  json["plan"] = plan_of(prediction.planned, prediction.others);
   const bool asked = prediction.memory && !prediction.largest.empty();
   json["largest_that_fits"] = asked ? Json(prediction.largest.front().value) : Json(nullptr);
   json["largest"] = largest_of(prediction.largest);

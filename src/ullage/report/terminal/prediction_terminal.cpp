@@ -56,6 +56,13 @@ Lines headline(const Prediction& prediction, const TerminalStyle& style) {
       fmt::format("Peak of the process at {}: {}", sizes_text(prediction.at), peak_text(prediction));
   for (const std::string& line : wrap(clean(head, style.unicode), style.width)) lines.push_back(bold(line, style));
   if (!prediction.why.empty()) add_wrapped(prediction.why, 2, kWhyLines, style, lines);
+  if (prediction.others > Bytes{}) {
+    add_wrapped(
+        fmt::format("Other processes, such as a data loader's workers, held up to {} beside it in the runs; at a "
+                    "larger size they may hold more",
+                    to_string(prediction.others)),
+        0, 2, style, lines);
+  }
   return lines;
 }
 
@@ -137,10 +144,10 @@ std::string square_text(const predict::LargestSquare& square) {
 Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
   if (!prediction.memory) return {};
   const Bytes memory = *prediction.memory;
-  std::string text = prediction.process_peak <= memory
+  std::string text = prediction.fits()
                          ? fmt::format("Fits {} without a plan", to_string(memory))
                          : fmt::format("DOES NOT FIT {} without a plan: {} more are needed", to_string(memory),
-                                       to_string(prediction.process_peak - memory));
+                                       to_string(prediction.process_peak - prediction.room()));
   if (prediction.largest_square) {
     const predict::LargestThatFits& found = prediction.largest_square->found;
     text += found.value == 0
@@ -176,7 +183,8 @@ Lines plan_lines(const Prediction& prediction, const TerminalStyle& style) {
     const Seconds step{prediction.step.count * (1 + plan.more_time)};
     if (step > Seconds{}) text += fmt::format("; a step then takes about {}", to_string(step));
   } else {
-    text = fmt::format("No plan fits {}; the least that a plan was found for is {}", memory, to_string(plan.least));
+    text = fmt::format("No plan fits {}; the least that a plan was found for is {}", memory,
+                       to_string(plan.least + prediction.others));
   }
   Lines lines;
   add_wrapped(text, 0, 3, style, lines);
