@@ -2,7 +2,8 @@
 """Saves CPU time in tests that start many Python programs with torch. Each start takes 3 s of it, with an optimizer
 6 s.
 
-`environment()` is for the programs, under `ullage run` or plain. `plain()` runs a program in a fork of this process,
+`environment()` is for the programs, under `ullage run` or plain; `FIRST_LINE` for those that some cases start with
+torch's own compiler. `plain()` runs a program in a fork of this process,
 which imports torch once.
 """
 import os
@@ -12,6 +13,8 @@ import tempfile
 import traceback
 
 QUICK = str(pathlib.Path(__file__).resolve().parent / "quick")
+# The first line of a program that is to start quickly in any environment.
+FIRST_LINE = f"import sys; sys.path.insert(0, {QUICK!r}); import quick_optimizers"
 
 
 def environment(**variables: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from cases import run_cases  # noqa: E402
-from no_compiler import NO_COMPILER  # noqa: E402
+from quick_runs import FIRST_LINE  # noqa: E402
 
 MIB = 1 << 20
 TRAIN = """
@@ -189,7 +189,7 @@ class Dry:
     def __init__(self, bin_folder, cuda, cpu, folder):
         self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
         self.folder = pathlib.Path(folder)
-        programs = {"train": NO_COMPILER + TRAIN, "whole": TRAIN, "embedding": EMBEDDING, "last_line": LAST_LINE, "ranks": RANKS, "fails": FAILS,
+        programs = {"train": FIRST_LINE + TRAIN, "whole": TRAIN, "embedding": EMBEDDING, "last_line": LAST_LINE, "ranks": RANKS, "fails": FAILS,
                     "saves": SAVES, "values": VALUES, "kinds": KINDS}
         for name, text in programs.items():
             (self.folder / f"{name}.py").write_text(text)
@@ -201,11 +201,11 @@ class Dry:
         return done
 
     def write_net(self, parts=NET_PARTS):
-        (self.folder / "net.py").write_text(NO_COMPILER + NET.format(**{**NET_PARTS, **parts}))
+        (self.folder / "net.py").write_text(FIRST_LINE + NET.format(**{**NET_PARTS, **parts}))
 
     def peaks_of_nets(self, batch, nets):
         """Returns the peak of each net, by its name. One process trains all nets, each on a card of its own."""
-        text = NO_COMPILER
+        text = FIRST_LINE + "\nimport torch"
         for name, parts in nets.items():
             text += f"\ndef {name}():\n" + textwrap.indent(NET.format(**{**NET_PARTS, **parts}) + "    yield\n", "    ")
         text += "cards = list(enumerate([%s]))\n" % ", ".join(f"{name}()" for name in nets)
@@ -356,8 +356,8 @@ for i in range(5):
     opt.step()
 '''
     off = "torch.backends.cuda.enable_flash_sdp(False), torch.backends.cuda.enable_mem_efficient_sdp(False), torch.backends.cuda.enable_cudnn_sdp(False)"
-    (dry.folder / "off.py").write_text(NO_COMPILER + text.format(off=off))
-    (dry.folder / "on.py").write_text(NO_COMPILER + text.format(off="torch.backends.cuda.enable_cudnn_sdp(False)"))
+    (dry.folder / "off.py").write_text(FIRST_LINE + text.format(off=off))
+    (dry.folder / "on.py").write_text(FIRST_LINE + text.format(off="torch.backends.cuda.enable_cudnn_sdp(False)"))
     on_card = ("--json", "--device", "cuda:80GiB")  # not a card whose rates are known: no remedy runs again for its time
     by_hand = json.loads(dry.ullage("predict", *on_card, "--", dry.cuda, "on.py").stdout)
     advice = json.loads(dry.ullage("advise", *on_card, "--seconds", 600, "--", dry.cuda, "off.py", **USUAL_ALLOCATOR).stdout)
@@ -407,7 +407,7 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
     assert tight["dry"]["pinned_peak_bytes"] >= tight["spill_peak_bytes"] > 0, tight
     print(f"   plain {plain // MIB} MiB, tight {tight['dry']['peak_bytes'] // MIB} of {tight['budget_bytes'] // MIB}, least "
           f"{tight['least_budget_bytes'] // MIB}", flush=True)
-    (dry.folder / "saves_away.py").write_text(NO_COMPILER + TRAIN + "torch.save([net.state_dict(), opt.state_dict()], 'away.pt')\n")
+    (dry.folder / "saves_away.py").write_text(FIRST_LINE + TRAIN + "torch.save([net.state_dict(), opt.state_dict()], 'away.pt')\n")
     under(tight["budget_bytes"], script="saves_away.py")  # torch.save compares the addresses of evicted storages, then copies these
     assert (dry.folder / "away.pt").stat().st_size > 3 * 64**4, "the weights and two moments of Adam"
     least = tight["least_budget_bytes"]
@@ -424,7 +424,7 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
 def test_a_planned_budget_on_the_card(dry: Dry) -> None:
     """Only a small input is trained, so the step's last large op is in the backward pass, on a thread of autograd's. The
     small products on weights have one key. cuBLAS's workspaces stay where they are."""
-    (dry.folder / "input.py").write_text(NO_COMPILER + TRAINS_ITS_INPUT)
+    (dry.folder / "input.py").write_text(FIRST_LINE + TRAINS_ITS_INPUT)
     words = ("run", "--dry", "--device", "cuda:8GiB", "--report", "p.json")
     dry.ullage(*words, "--memory", "8GiB", "--", dry.cuda, "input.py")
     plain = json.loads((dry.folder / "p.json").read_text())["dry"]["peak_bytes"]

@@ -14,7 +14,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from cases import run_cases  # noqa: E402
-from no_compiler import NO_COMPILER  # noqa: E402
+from quick_runs import FIRST_LINE  # noqa: E402
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
 MIB = 1 << 20
@@ -70,7 +70,7 @@ ARMED = "import site, runpy, sys; site.addsitedir(sys.argv[1]); runpy.run_path(s
 class Dry:
     def __init__(self, bin_folder, python, folder):
         self.bin, self.python, self.folder = pathlib.Path(bin_folder).resolve(), python, pathlib.Path(folder)
-        programs = {**{name: NO_COMPILER + PROGRAM + end for name, end in END.items()}, "worker": WORKER, "children": CHILDREN, "host": HOST}
+        programs = {**{name: FIRST_LINE + PROGRAM + end for name, end in END.items()}, "worker": WORKER, "children": CHILDREN, "host": HOST}
         for name, text in programs.items():
             (self.folder / f"{name}.py").write_text(text)
         self.kept = self.folder / "kept"
