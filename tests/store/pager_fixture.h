@@ -107,7 +107,7 @@ class PagerTest : public testing::Test {
     write(std::get<Address>(placed), size, seed);
     return std::get<Address>(placed);
   }
-  std::optional<Shortage> begin(std::uint64_t signature, std::initializer_list<Address> inputs, bool written = false) {
+  std::optional<Shortage> begin(OpSignature signature, std::initializer_list<Address> inputs, bool written = false) {
     std::vector<OpInput> list;
     for (const Address at : inputs) list.push_back({at, 1_MiB, written});
     return pager_->begin_op(signature, list);

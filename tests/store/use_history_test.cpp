@@ -16,7 +16,7 @@ struct OpsInTurn {
 
   explicit OpsInTurn(std::size_t most_ops = 1u << 15) : history(most_ops) {}
 
-  OpId run(std::uint64_t signature, const std::vector<std::size_t>& storages) {
+  OpId run(OpSignature signature, const std::vector<std::size_t>& storages) {
     const OpId id = history.add_op(signature, Seconds{clock += 1});
     for (const std::size_t s : storages) last[s] = history.add_use(last[s]);
     return id;
@@ -83,6 +83,30 @@ TEST(UseHistory, FindsItsPlaceAgainAfterADeviation) {
   for (std::uint64_t i = 0; i < 25; ++i) program.run(1000 + i, {40});  // an evaluation, which did not occur before
   program.step();
   for (std::size_t i = 0; i < 10; ++i) program.run(100 + i, {i, 20 + i});
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(program.ahead(20 + i), 10 - i) << i;
+}
+
+// Layers that are alike, in steps of other sizes: an op has a signature of its own in each step.
+TEST(UseHistory, OtherSizesInEachStepAreNoDeviation) {
+  OpsInTurn program;
+  std::uint64_t sizes = 0;
+  const auto forward = [&] {
+    sizes += 1000;
+    for (std::size_t i = 0; i < 10; ++i) program.run({sizes + 1, 1}, {i, 20 + i});
+  };
+  const auto backward = [&] {
+    for (std::size_t i = 10; i-- > 0;) {
+      program.run({sizes + 2, 2}, {20 + i, i});
+      program.free(20 + i);
+    }
+    for (std::size_t i = 0; i < 10; ++i) program.run(3, {i});
+  };
+  for (int step = 0; step < 3; ++step) forward(), backward();
+  forward();
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(program.ahead(20 + i), 10 - i) << i;
+  backward();
+  sizes = 0;  // the sizes of an earlier step do not lead back to that step
+  forward(), backward(), forward();
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(program.ahead(20 + i), 10 - i) << i;
 }
 

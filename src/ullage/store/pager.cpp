@@ -117,7 +117,7 @@ Bytes PagerCore::free(Address at) {
   return store_.free(at);
 }
 
-std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<const OpInput> inputs) {
+std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<const OpInput> inputs) {
   if (settings_.evict_all) evict_all();
   Lock lock(lock_);
   fruitless_ = 0;

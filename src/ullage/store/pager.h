@@ -14,6 +14,7 @@
 // Thread-safe. The implementation is in pager_core.h.
 
 #include "ullage/base/bytes.h"
+#include "ullage/store/op_signature.h"
 #include "ullage/store/pager_counts.h"
 #include "ullage/store/planned_moves.h"
 #include "ullage/store/store.h"
@@ -94,8 +95,8 @@ class Pager {
   virtual Bytes free(Address at) = 0;
 
   // Begins an op on this thread: brings its inputs back and pins them until end_op(). Ops nest. If it returns a
-  // Shortage, the op's pins are gone, and the op must neither run nor be ended. `signature`: see UseHistory::add_op().
-  virtual std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs) = 0;
+  // Shortage, the op's pins are gone, and the op must neither run nor be ended. `signature`: see op_signature.h.
+  virtual std::optional<Shortage> begin_op(OpSignature signature, std::span<const OpInput> inputs) = 0;
   // Ends this thread's innermost op. `remember` false: the program did not run the op itself, so the history leaves it
   // out. `made`: the op's outputs, which count as made by an op from now on (Settings::libraries_take_blocks).
   virtual void end_op(bool remember = true, std::span<const Address> made = {}) = 0;

@@ -32,7 +32,7 @@ class PagerCore final : public Pager, public PlannedMoves {
 
   std::variant<Address, Shortage> allocate(Bytes size) override;
   Bytes free(Address at) override;
-  std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs) override;
+  std::optional<Shortage> begin_op(OpSignature signature, std::span<const OpInput> inputs) override;
   void end_op(bool remember, std::span<const Address> made) override;
   bool fits(std::span<const OpInput> inputs) override;
   void saved(Address at) override;
@@ -83,7 +83,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     bool written = false;  // by the op
   };
   struct Frame {
-    std::uint64_t signature = 0;
+    OpSignature signature;
     std::size_t first = 0;  // index of its first storage in ThreadOps::held
     Bytes sliceable;        // its part of PagerCore::sliceable_
   };

@@ -4,6 +4,7 @@
 #include "ullage/base/check.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ullage::store {
 namespace {
@@ -34,28 +35,30 @@ std::uint64_t UseHistory::uses_of(OpId index) const {
   return (after != nullptr ? after->first_use : first_use_ + uses_.size()) - op(index)->first_use;
 }
 
-OpId UseHistory::find_twin(std::uint64_t signature) {
-  std::shift_left(last_signatures_.begin(), last_signatures_.end(), 1);
-  last_signatures_.back() = signature;
-  std::uint64_t context = 0;
-  for (const std::uint64_t one : last_signatures_) context = mix(context ^ one) + one;
-
-  const OpId self = now();
-  OpId twin{};
-  if (!ops_.empty() && ops_.back().twin.value != 0) {
-    const OpId expected{ops_.back().twin.value + 1};
-    if (const Op* there = op(expected); there != nullptr && there->signature == signature) twin = expected;
-  }
-  const auto known = by_context_.find(context);
-  if (twin.value == 0 && known != by_context_.end() && op(known->second) != nullptr) twin = known->second;
-  by_context_[context] = self;
-  return twin;
+// Adds the op `self`. Returns the op at which the same row of ops ended last; zero if it is the first such row.
+OpId UseHistory::Context::add(std::uint64_t hash, OpId self) {
+  std::shift_left(last.begin(), last.end(), 1);
+  last.back() = hash;
+  std::uint64_t row = 0;
+  for (const std::uint64_t one : last) row = mix(row ^ one) + one;
+  return std::exchange(ends[row], self);
 }
 
-OpId UseHistory::add_op(std::uint64_t signature, Seconds at) {
+OpId UseHistory::find_twin(OpSignature signature) {
+  const OpId by_shapes = shapes_.add(signature.shapes, now());
+  const OpId by_kind = kinds_.add(signature.kind, now());
+  if (!ops_.empty() && ops_.back().twin.value != 0) {
+    const OpId expected{ops_.back().twin.value + 1};
+    if (const Op* there = op(expected); there != nullptr && there->kind == signature.kind) return expected;
+  }
+  if (op(by_shapes) != nullptr) return by_shapes;
+  return op(by_kind) != nullptr ? by_kind : OpId{};
+}
+
+OpId UseHistory::add_op(OpSignature signature, Seconds at) {
   forget();
   const OpId twin = find_twin(signature);
-  ops_.push_back({signature, first_use_ + uses_.size(), twin, at});
+  ops_.push_back({signature.kind, first_use_ + uses_.size(), twin, at});
   return {first_op_ + ops_.size() - 1};
 }
 
@@ -103,7 +106,8 @@ void UseHistory::forget() {
   uses_.erase(uses_.begin(), uses_.begin() + static_cast<std::ptrdiff_t>(uses_gone));
   first_op_ += gone;
   first_use_ += uses_gone;
-  std::erase_if(by_context_, [this](const auto& known) { return known.second.value < first_op_; });
+  for (Context* context : {&shapes_, &kinds_})
+    std::erase_if(context->ends, [this](const auto& known) { return known.second.value < first_op_; });
 }
 
 }  // namespace ullage::store

@@ -9,12 +9,14 @@
 //                        ^twin
 //   now       ... conv  relu                                    so this relu's output will be used in 40 ops
 //
-// The twin of the next op is expected to be the op after this twin. If another op comes (an evaluation in between, a
-// short last batch), the place is found again by the last kContext ops. Neither step borders nor names are needed: a
-// parameter's next use may well lie in the next step.
+// The twin of the next op is expected to be the op after this twin. That holds for other sizes too (a batch of longer
+// sentences), because the sequence stays the same. If another op comes (an evaluation in between), the place is found
+// again by the last kContext ops: by ops on equal shapes, else by the ops alone. Neither step borders nor names are
+// needed: a parameter's next use may well lie in the next step.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
+#include "ullage/store/op_signature.h"
 
 #include <array>
 #include <cstdint>
@@ -32,9 +34,9 @@ class UseHistory final {
   // `most_ops`: most ops that are remembered. A period longer than half of that is not recognized.
   explicit UseHistory(std::size_t most_ops = 1u << 15) : most_ops_(most_ops) {}
 
-  // Adds an op that ran at `now`. `signature`: equal for the same op on equal shapes. Add its uses afterwards, in an
-  // order that is always the same for the same op: what it read, what it made.
-  OpId add_op(std::uint64_t signature, Seconds now);
+  // Adds an op that ran at `now`. Add its uses afterwards, in an order that is always the same for the same op: what it
+  // read, what it made.
+  OpId add_op(OpSignature signature, Seconds now);
   // Adds a use, by the op added last, of a storage whose use before that was `before`. Returns its id.
   UseId add_use(UseId before);
   // Notes that the storage whose last use was `last` was freed.
@@ -59,7 +61,7 @@ class UseHistory final {
   static constexpr std::size_t kContext = 6;  // ops in a row that must be equal to find the place again
 
   struct Op {
-    std::uint64_t signature = 0;
+    std::uint64_t kind = 0;
     std::uint64_t first_use = 0;
     OpId twin;  // zero: none
     Seconds at;
@@ -73,7 +75,7 @@ class UseHistory final {
   const Op* op(OpId index) const;
   const Use* use(UseId id) const;
   std::uint64_t uses_of(OpId index) const;
-  OpId find_twin(std::uint64_t signature);
+  OpId find_twin(OpSignature signature);
   void forget();
 
   const std::size_t most_ops_;
@@ -81,8 +83,13 @@ class UseHistory final {
   std::deque<Use> uses_;
   std::uint64_t first_op_ = 1;   // index of ops_.front()
   std::uint64_t first_use_ = 1;  // id of uses_.front()
-  std::array<std::uint64_t, kContext> last_signatures_{};
-  std::unordered_map<std::uint64_t, OpId> by_context_;  // hash of kContext signatures: the latest op they ended at
+  // The last kContext ops. A map has the latest op at which such a row of ops ended, by the row's hash.
+  struct Context {
+    std::array<std::uint64_t, kContext> last{};
+    std::unordered_map<std::uint64_t, OpId> ends;
+    OpId add(std::uint64_t hash, OpId self);
+  };
+  Context shapes_, kinds_;
 };
 
 }  // namespace ullage::store

@@ -7,6 +7,7 @@
 #include "ullage/runtime/ops/torch_compat.h"
 
 #include "ullage/base/bytes.h"
+#include "ullage/store/op_signature.h"
 
 #include <ATen/core/ivalue.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -34,8 +35,8 @@ struct StorageUse {
 // Lives from begin() to end(), on the thread that runs the op.
 struct OpCall {
   const c10::OperatorHandle* handle = nullptr;
-  std::string_view name;                   // "aten::add.Tensor"; lives for ever
-  std::uint64_t signature = 0;             // equal for the same op on tensors of equal types and sizes
+  std::string_view name;  // "aten::add.Tensor"; lives for ever
+  store::OpSignature signature;
   c10::SmallVector<StorageUse, 8> inputs;  // storages among the arguments, each once
   std::span<const c10::IValue> arguments;  // valid in begin() and fits() only: the kernel consumes them
   OpCall* outer = nullptr;                 // the intercepted op that this one runs inside; null: there is none

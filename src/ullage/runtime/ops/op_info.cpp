@@ -142,10 +142,11 @@ void add_tensor(const at::TensorBase& tensor, bool written, OpCall& call) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   c10::StorageImpl* storage = followed_storage(impl);
   if (storage == nullptr) return;
-  std::uint64_t hash = mix(call.signature, static_cast<std::uint64_t>(impl.dtype().toScalarType()));
-  for (const c10::SymInt& size : impl.sym_sizes_default())
-    hash = mix(hash, static_cast<std::uint64_t>(size.as_int_unchecked()));
-  call.signature = hash;
+  const auto type = static_cast<std::uint64_t>(impl.dtype().toScalarType());
+  const c10::SymIntArrayRef sizes = impl.sym_sizes_default();
+  std::uint64_t hash = mix(call.signature.shapes, type);
+  for (const c10::SymInt& size : sizes) hash = mix(hash, static_cast<std::uint64_t>(size.as_int_unchecked()));
+  call.signature = {hash, mix(call.signature.kind, type ^ (sizes.size() << 8))};
   if (call.inputs.size() <= kFewInputs) {
     for (StorageUse& known : call.inputs) {
       if (known.storage.get() != storage) continue;
