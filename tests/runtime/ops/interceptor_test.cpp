@@ -21,7 +21,7 @@ namespace {
 
 struct Seen {
   std::string name;
-  std::uint64_t signature = 0;
+  store::OpSignature signature;
   std::vector<StorageUse> inputs;
   std::size_t outputs = 0;
   bool returned = false;
@@ -124,12 +124,19 @@ TEST_F(InterceptorTest, SignsEqualCallsEqually) {
   (void)(torch::ones({4, 3}) + torch::ones({4, 3}));
   (void)(a.to(torch::kDouble) + a.to(torch::kDouble));
   (void)(a * a);
-  std::vector<std::uint64_t> signatures;
-  for (const Seen& s : notes.seen)
-    if (s.name == "aten::add.Tensor" || s.name == "aten::mul.Tensor") signatures.push_back(s.signature);
-  ASSERT_EQ(signatures.size(), 5u);
-  EXPECT_EQ(signatures[0], signatures[1]);
-  EXPECT_EQ(std::set(signatures.begin(), signatures.end()).size(), 4u);
+  (void)(torch::ones({12}) + torch::ones({12}));
+  std::vector<std::uint64_t> shapes, kinds;
+  for (const Seen& s : notes.seen) {
+    if (s.name != "aten::add.Tensor" && s.name != "aten::mul.Tensor") continue;
+    shapes.push_back(s.signature.shapes);
+    kinds.push_back(s.signature.kind);
+  }
+  ASSERT_EQ(shapes.size(), 6u);
+  EXPECT_EQ(shapes[0], shapes[1]);
+  EXPECT_EQ(std::set(shapes.begin(), shapes.end()).size(), 5u);
+  EXPECT_EQ(kinds[0], kinds[1]);
+  EXPECT_EQ(kinds[0], kinds[2]) << "other sizes";
+  EXPECT_EQ(std::set(kinds.begin(), kinds.end()).size(), 4u) << "another type, op, number of dimensions";
 }
 
 TEST_F(InterceptorTest, SeesThePartsOfCompositeOps) {
