@@ -151,7 +151,7 @@ std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& opti
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size()) return other;
-  std::shared_ptr<Shared>& takes = others_[option];
+  std::shared_ptr<Shared>& takes = shared_by_option_[option];
   if (takes == nullptr) takes = std::make_shared<Shared>();
   other->shared_ = takes;
   other->moved_ = {option, number};

@@ -101,8 +101,8 @@ class RecordedRehearsal final : public RecordedProgram {
   std::vector<std::string> words_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::function<void(const std::vector<Choice>&)> before_;
-  std::vector<Choice> choices_;                            // of the first recording
-  std::map<std::string, std::shared_ptr<Shared>> others_;  // by the option that with() was given
+  std::vector<Choice> choices_;                                      // of the first recording
+  std::map<std::string, std::shared_ptr<Shared>> shared_by_option_;  // by the option that with() was given
   // Of a program that with() made: the option, its value, and the takes to share. Null for other programs.
   Knob moved_;
   std::shared_ptr<Shared> shared_;
