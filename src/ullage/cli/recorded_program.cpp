@@ -17,8 +17,6 @@ namespace {
 // The first step creates the optimizer's state, the second is like all later ones, and the third confirms that.
 constexpr std::uint64_t kSteps = 3;
 
-const std::string kUsual = "auto";  // asks a shipped program for the sizes that it chooses itself
-
 predict::Grid grid_at(const std::vector<Knob>& knobs) {
   predict::Grid grid;
   for (const Knob& knob : knobs) grid.axes.push_back({knob.name, {knob.value}});
@@ -131,7 +129,7 @@ RecordedRehearsal::RecordedRehearsal(TakeRunner runner, std::vector<std::string>
     : runner_(std::move(runner)), words_(std::move(words)), deadline_(deadline) {}
 
 Recorded RecordedRehearsal::first() {
-  Recorded recorded = rehearse(kUsual);
+  Recorded recorded = rehearse("auto");
   if (const auto* file = std::get_if<trace::TraceFile>(&recorded)) choices_ = file->choices;
   return recorded;
 }
@@ -167,13 +165,12 @@ std::optional<trace::TraceFile> RecordedRehearsal::shared(const std::string& siz
   trace::TraceFile file = known->second;
   const auto asked = std::ranges::find(file.at, moved_.name, &Knob::name);
   if (asked == file.at.end()) return std::nullopt;  // the option is no knob, so it may change every op
-  if (sizes == kUsual) {
-    // A program whose knob is below the usual sizes records that value alone (runtime::RehearsalOffer).
-    std::set<std::int64_t> values;
-    for (const trace::Take& take : file.takes)
-      values.insert(std::ranges::find(take.knobs, moved_.name, &Knob::name)->value);
-    if (values.size() < 2 || moved_.value < *values.begin()) return std::nullopt;
-  }
+  // If the knob has one value in all takes, that was the value asked for (runtime::RehearsalOffer). A program that asks
+  // for less than the takes have records that value alone.
+  std::set<std::int64_t> values;
+  for (const trace::Take& take : file.takes)
+    values.insert(std::ranges::find(take.knobs, moved_.name, &Knob::name)->value);
+  if (values.size() < 2 || moved_.value < *values.begin()) return std::nullopt;
   asked->value = moved_.value;
   return file;
 }
