@@ -33,7 +33,7 @@ TEST(Allowance, ReadsWordsInAnyOrder) {
 }
 
 TEST(Allowance, SaysWhatIsAllowed) {
-  for (const char* text : {"", ",", "bf16,", ",bf16", "bf16,,evaluation", "BF16", "bf16 evaluation", "rounding"}) {
+  for (const char* text : {"", ",", "bf16,", ",bf16", "bf16,,evaluation", "BF16", "bf16 evaluation", "roundings"}) {
     EXPECT_NE(refusal(text).find("give bf16, alone or with more words after commas: evaluation"), std::string::npos)
         << text;
     EXPECT_NE(refusal(text).find("if-needed (casts only if no exact plan that adds 5 % or less to a step fits)"),
@@ -44,6 +44,30 @@ TEST(Allowance, SaysWhatIsAllowed) {
   EXPECT_NE(refusal("if-needed").find("'if-needed' needs a type beside it, as in bf16,if-needed"), std::string::npos);
   EXPECT_NE(refusal("bf16,evalution").find("did you mean 'evaluation'?"), std::string::npos);
   EXPECT_TRUE(refusal("bf1").starts_with("--allow: 'bf1' is not known, did you mean 'bf16'?")) << refusal("bf1");
+}
+
+TEST(Allowance, ClassesStandWithoutSingleChanges) {
+  const Result<Allowance> both = parse_allowance("different,rounding");
+  ASSERT_TRUE(both);
+  EXPECT_TRUE(both->names_classes() && !both->bf16);
+  EXPECT_EQ(both->words(), (std::vector<std::string>{"rounding", "different"}));
+  for (const char* text : {"rounding,bf16", "if-needed,different"})
+    EXPECT_NE(refusal(text).find("classes (rounding, different) do not go together with"), std::string::npos) << text;
+  EXPECT_NE(refusal("roundin").find("did you mean 'rounding'?"), std::string::npos);
+}
+
+TEST(Allowance, RoundingOfAPythonProgramIsBf16IfNeeded) {
+  for (const char* text : {"rounding", "rounding,different"}) {
+    const Result<Allowance> meant = for_python(*parse_allowance(text));
+    ASSERT_TRUE(meant) << text;
+    EXPECT_EQ(meant->switches("cpu"), "autocast=bfloat16 on=cpu if_needed");
+  }
+  const Result<Allowance> single = for_python(*parse_allowance("bf16"));
+  ASSERT_TRUE(single);
+  EXPECT_FALSE(single->if_needed);
+  const Result<Allowance> none = for_python(*parse_allowance("different"));
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().text().find("'different' alone changes nothing in a command"), std::string::npos);
 }
 
 TEST(Allowance, PointsToTheLinesThatFp16Needs) {

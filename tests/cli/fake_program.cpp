@@ -252,7 +252,7 @@ std::vector<ullage::Choice> choices() {
   std::vector<ullage::Choice> all = {{"side", side, {8, 16, 32, 64}}};
   std::vector<std::int64_t> values(kMostRows);
   std::iota(values.begin(), values.end(), 1);
-  if (rows > 0) all.push_back({"rows", rows, values});
+  if (rows > 0) all.push_back({"rows", rows, values, {}, "rounding"});
   if (parts > 0) all.push_back({"parts", parts, values});
   if (batch_asked > 0) all.push_back({"batch", batch_asked, values});
   return all;
@@ -287,6 +287,16 @@ void rehearse(const std::string& batch) {
     log.end_take(figures_of(training), trace::Take::End::StepBorder);
   }
   write_trace(log, file, figures_of(training), 3);
+}
+
+// Rehearses as above, or works: says with how many rows.
+void work(const std::string& batch) {
+  auto attached = store::Ledger::attach_from_environment();
+  if (!attached) give_up(attached.error().text());
+  if (!attached->page().rehearsal.get().empty()) return rehearse(batch);
+  attach("");
+  slot().changes.set("rounding --rows " + std::to_string(rows) + " --allow fewer\n");
+  std::printf("%lld rows\n", static_cast<long long>(rows));
 }
 
 // Returns the values of one knob in "width=144,160;height=128". For "auto": three values from 144 on.
@@ -379,6 +389,9 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
      }},
     {"fail-below-4", fail_below_4},
     {"rehearse", rehearse},
+    {"work", work},
+    {"--allow", [](const std::string&) {}},
+    {"fewer", [](const std::string&) { std::puts("fewer are allowed"); }},
     {"rehearse-picture", [](const std::string& size) { rehearse_picture(Kind::Affine, size); }},
     {"rehearse-convolutions", [](const std::string& size) { rehearse_picture(Kind::Convolves, size); }},
     {"--side", take_side},

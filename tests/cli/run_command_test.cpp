@@ -149,8 +149,8 @@ TEST_F(RunCommand, SaysWhatWasAllowedAndWhatCameOfIt) {
 TEST_F(RunCommand, SaysThatNothingRanInBf16ThoughQuiet) {
   const Finished end = run({"--quiet", "--allow", "bf16", "--report", report_file(), "fake", "attach"});
   EXPECT_EQ(end.exit_code, 2);  // a shipped program is no Python program
-  EXPECT_NE(end.err.find("--allow: is for Python programs, and ullage-fake is not one; 'ullage help fake' says whether "
-                         "it has --precision"),
+  EXPECT_NE(end.err.find("--allow: is for Python programs, and ullage-fake is not one; give rounding, and the run may "
+                         "add --precision, if 'ullage help fake' says that it has that option"),
             std::string::npos)
       << end.err;
   const Finished other = run({"--quiet", "--allow", "bf16", "--report", report_file(), "--", "sh", "-c", "exit 5"});
@@ -160,6 +160,64 @@ TEST_F(RunCommand, SaysThatNothingRanInBf16ThoughQuiet) {
             std::string::npos)
       << other.err;
   EXPECT_EQ(report()["class"], "bit-equal");
+}
+
+TEST_F(RunCommand, RoundingOfACommandIsBf16IfNeeded) {
+  const Finished end =
+      run({"--allow", "rounding", "--report", report_file(), "--", "sh", "-c", "echo [$ULLAGE_SWITCHES]"});
+  EXPECT_EQ(end.out, "[autocast=bfloat16 on=cpu if_needed]\n");
+  EXPECT_EQ(report()["allowed"], (nlohmann::json{"bf16", "if-needed", "rounding"}));
+}
+
+TEST_F(RunCommand, RunsAShippedProgramInAnotherWayOnlyIfThatIsNeeded) {
+  const auto need = [&](int rows) {
+    const Finished end =
+        Process({folder_.file("ullage"), "predict", "--json", "fake", "--rows=" + std::to_string(rows), "work=64"})
+            .finish();
+    return nlohmann::json::parse(end.out)["process_peak_bytes"].get<std::uint64_t>();
+  };
+  const auto in = [&](std::uint64_t memory, const std::string& classes) {
+    return run({"--memory", std::to_string(memory), "--allow", classes, "--report", report_file(), "fake", "--rows=64",
+                "work=64"});
+  };
+  const Finished whole = in(need(64), "rounding,different");
+  EXPECT_EQ(whole.out, "64 rows\n");
+  EXPECT_NE(whole.err.find("ullage: --allow chose the program as it is: it fits, so no result changes\n"),
+            std::string::npos)
+      << whole.err;
+  EXPECT_EQ(report()["ways"].size(), 1u);
+  EXPECT_EQ(report()["allowed"], (nlohmann::json{"rounding", "different"}));
+
+  const std::uint64_t of_23 = need(23);
+  const Finished fewer = in(of_23, "rounding");
+  EXPECT_EQ(fewer.out, "23 rows\nfewer are allowed\n");
+  EXPECT_NE(fewer.err.find("ullage: --allow chose --rows 23 --allow fewer (rounding): the cheapest that fits, "),
+            std::string::npos)
+      << fewer.err;
+  EXPECT_NE(fewer.err.find("ullage: results differ by --rows 23 --allow fewer (rounding)\n"), std::string::npos)
+      << fewer.err;
+  const nlohmann::json ways = report()["ways"];
+  ASSERT_EQ(ways.size(), 2u);
+  EXPECT_EQ(ways[0]["outcome"], "infeasible");
+  EXPECT_GT(ways[0]["least_memory_bytes"].get<std::uint64_t>(), of_23);
+  EXPECT_TRUE(ways[1]["chosen"]);
+  EXPECT_EQ(ways[1]["least_memory_bytes"], of_23);
+  EXPECT_EQ(report()["class"], "rounding");
+
+  const Finished none = in(of_23, "different");  // no option of it is of this class
+  EXPECT_EQ(none.out, "64 rows\n");
+  EXPECT_NE(none.err.find("ullage: --allow: nothing that is allowed is predicted to fit; the program runs as it is\n"),
+            std::string::npos)
+      << none.err;
+}
+
+TEST_F(RunCommand, RunsAsItIsIfItsNeedsCannotBePredicted) {
+  const Finished end = run({"--memory", "8GiB", "--allow", "rounding", "fake", "print=here"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_TRUE(end.out.ends_with("here\n")) << end.out;
+  EXPECT_NE(end.err.find("ullage: --allow: what the program needs could not be predicted; it runs as it is\n"),
+            std::string::npos)
+      << end.err;
 }
 
 TEST_F(RunCommand, AllowsNothingUnlessAsked) {
@@ -174,7 +232,9 @@ TEST_F(RunCommand, AllowsNothingUnlessAsked) {
 TEST_F(RunCommand, RefusesToAllowWhatItCannot) {
   for (const Words& words :
        {Words{"--allow", "fp16", "--", "true"}, Words{"--allow", "", "--", "true"},
-        Words{"--allow", "bf16,if-needed", "--no-plan", "--", "true"}, Words{"--allow", "bf16", "--dry", "--", "true"},
+        Words{"--allow", "bf16,if-needed", "--no-plan", "--", "true"},
+        Words{"--allow", "rounding", "--no-plan", "fake"}, Words{"--allow", "different", "--", "true"},
+        Words{"--allow", "rounding", "--device", "cuda", "fake"}, Words{"--allow", "bf16", "--dry", "--", "true"},
         Words{"--allow", "bf16"}, Words{"--allow", "bf16", "--"}}) {
     EXPECT_EQ(run(words).exit_code, 2) << testing::PrintToString(words);
   }

@@ -90,6 +90,24 @@ TEST(RunReport, HasTheClassOfTheWorstOptionOfTheProgram) {
   EXPECT_EQ(allowance_line(SampleRun().report()), "");
 }
 
+TEST(RunReport, SaysWhatWasChosenOfAProgramsOwnWays) {
+  SampleRun run;
+  run.end.allowed = {"rounding"};
+  ComparedWay as_it_is, half;
+  as_it_is.chosen = true, half.results = plan::Lever::Results::Rounding, half.changes = {"--precision bf16"};
+  run.end.ways = {as_it_is, half};
+  store::LedgerSlot& slot = run.attach();
+  EXPECT_EQ(allowance_line(run.report()), "not a bit differs: the program ran as it is");
+  const auto json = nlohmann::json::parse(json_text(run.report()));
+  ASSERT_EQ(json["ways"].size(), 2u);
+  EXPECT_FALSE(json["ways"][0].contains("file"));
+  EXPECT_EQ(json["ways"][1]["changes"], nlohmann::json{"--precision bf16"});
+  EXPECT_TRUE(json["half_ops"].is_null());
+  run.end.ways[0].chosen = false, run.end.ways[1].chosen = true;
+  slot.changes.set("rounding --precision bf16\n");
+  EXPECT_EQ(allowance_line(run.report()), "results differ by --precision bf16 (rounding)");
+}
+
 TEST(RunReport, SaysWhichStepsRanInBf16IfNeeded) {
   SampleRun run;
   run.end.allowed = {"bf16", "if-needed"};

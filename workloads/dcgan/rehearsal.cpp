@@ -84,7 +84,7 @@ Choice micro_batch_choice(const Options& options) {
   const std::int64_t now = options.micro_batch > 0 ? options.micro_batch : options.batch;
   std::set<std::int64_t> values = {now};
   for (std::int64_t value = options.batch; value > 0; value /= 2) values.insert(value);
-  return {"micro-batch", now, {values.begin(), values.end()}};
+  return {"micro-batch", now, {values.begin(), values.end()}, {}, "different"};
 }
 
 // Offers caps up to the channels of the widest layer; a cap of that many is the same as none.

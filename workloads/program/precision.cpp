@@ -71,7 +71,8 @@ Choice precision_choice(Precision asked) {
   return {"precision",
           asked == Precision::Fp32 ? 32 : 16,
           {16, 32},
-          {std::string(word_of(half)), std::string(word_of(Precision::Fp32))}};
+          {std::string(word_of(half)), std::string(word_of(Precision::Fp32))},
+          "rounding"};
 }
 
 }  // namespace ullage::program

@@ -24,6 +24,9 @@ struct Choice {
   std::int64_t value = 0;            // the recorded one
   std::vector<std::int64_t> values;  // allowed ones, ascending; if there are `words`, the last one is preferred
   std::vector<std::string> words{};  // how each value is written on the command line; empty: as its number
+  // "rounding" or "different": a smaller value does the same work in another way, with results that differ so
+  // (trace::ResultChange). Empty: another value is other work, such as a smaller picture.
+  std::string results{};
 
   // As it is written on the command line. `one` must be one of `values`.
   std::string word(std::int64_t one) const {

@@ -17,14 +17,18 @@ namespace {
 constexpr const char* kOption = "--allow";
 constexpr const char* kAllowed =
     "give bf16, alone or with more words after commas: evaluation (also casts forward passes that no backward pass "
-    "follows), if-needed (casts only if no exact plan that adds 5 % or less to a step fits)";
+    "follows), if-needed (casts only if no exact plan that adds 5 % or less to a step fits). Or give classes, and the "
+    "run chooses: rounding, different, or both";
 
 struct Word {
   const char* name;
-  bool Allowance::*allows;
+  bool& (*of)(Allowance&);
 };
-constexpr std::array kWords = {Word{"bf16", &Allowance::bf16}, Word{"evaluation", &Allowance::evaluation},
-                               Word{"if-needed", &Allowance::if_needed}};
+constexpr std::array kWords = {Word{"bf16", [](Allowance& all) -> bool& { return all.bf16; }},
+                               Word{"evaluation", [](Allowance& all) -> bool& { return all.evaluation; }},
+                               Word{"if-needed", [](Allowance& all) -> bool& { return all.if_needed; }},
+                               Word{"rounding", [](Allowance& all) -> bool& { return all.classes.rounding; }},
+                               Word{"different", [](Allowance& all) -> bool& { return all.classes.different; }}};
 
 bool is_fp16(std::string_view word) { return word == "fp16" || word == "float16" || word == "half"; }
 
@@ -37,9 +41,9 @@ Error unknown(const std::string& word) {
             std::string(kAllowed),
         kOption);
   }
-  return wrong(
-      fmt::format("'{}' is not known{}; {}", word, suggestion(word, {"bf16", "evaluation", "if-needed"}), kAllowed),
-      kOption);
+  std::vector<std::string> known;
+  for (const Word& one : kWords) known.emplace_back(one.name);
+  return wrong(fmt::format("'{}' is not known{}; {}", word, suggestion(word, known), kAllowed), kOption);
 }
 
 bool links_torch(const std::filesystem::path& file) {
@@ -55,8 +59,9 @@ bool links_torch(const std::filesystem::path& file) {
 
 std::vector<std::string> Allowance::words() const {
   std::vector<std::string> words;
+  Allowance all = *this;
   for (const Word& word : kWords) {
-    if (this->*word.allows) words.emplace_back(word.name);
+    if (word.of(all)) words.emplace_back(word.name);
   }
   return words;
 }
@@ -72,19 +77,38 @@ Result<Allowance> parse_allowance(const std::string& text) {
     const auto found = std::ranges::find(kWords, word, &Word::name);
     if (word.empty()) return wrong(fmt::format("a word is missing in '{}'; {}", text, kAllowed), kOption);
     if (found == kWords.end()) return unknown(word);
-    allowance.*found->allows = true;
+    found->of(allowance) = true;
   }
-  if (!allowance.bf16) {
-    const std::string word = allowance.words().front();
+  const std::string word = allowance.words().front();
+  if (allowance.names_classes() && (allowance.bf16 || allowance.evaluation || allowance.if_needed)) {
+    return wrong(fmt::format("classes (rounding, different) do not go together with '{}'; {}", word, kAllowed),
+                 kOption);
+  }
+  if (!allowance.names_classes() && !allowance.bf16) {
     return wrong(fmt::format("'{}' needs a type beside it, as in bf16,{}; {}", word, word, kAllowed), kOption);
   }
+  return allowance;
+}
+
+Result<Allowance> for_python(Allowance allowance) {
+  if (!allowance.names_classes()) return allowance;
+  if (!allowance.classes.rounding) {
+    return wrong(
+        "'different' alone changes nothing in a command: what Ullage changes from outside differs in rounding; "
+        "give rounding",
+        kOption);
+  }
+  allowance.bf16 = allowance.if_needed = true;
   return allowance;
 }
 
 Status takes_switches(const Launch& program, const std::vector<std::string>& target) {
   const bool shipped = target.front() != "--";
   if (!shipped && !links_torch(program.file)) return success();
-  const std::string instead = shipped ? fmt::format("'ullage help {}' says whether it has --precision", target.front())
+  const std::string instead = shipped ? fmt::format(
+                                            "give rounding, and the run may add --precision, if 'ullage help {}' "
+                                            "says that it has that option",
+                                            target.front())
                                       : std::string("C++ programs write ullage::train::AutocastGuard (docs/train.md)");
   return wrong(fmt::format("is for Python programs, and {} is not one; {}", program.words.front(), instead), kOption);
 }

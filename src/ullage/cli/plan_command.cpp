@@ -157,16 +157,6 @@ Status go_together(const PlanOptions& options, const std::vector<trace::TraceFil
   return success();
 }
 
-report::ComparedWay way_of(const report::PlanReport& report, const trace::TraceFile& trace) {
-  const plan::Plan& plan = report.planned->plan;
-  report::ComparedWay way;
-  way.file = report.file, way.results = results_of(trace.changes);
-  for (const trace::ResultChange& change : trace.changes) way.changes.push_back(change.what);
-  way.outcome = plan.outcome, way.plain_peak = plan.plain_peak, way.peak = plan.peak;
-  way.least = report.beside.memory_for(plan.least), way.step = plan.step, way.overhead = plan.overhead;
-  return way;
-}
-
 // Plans each recording and returns the report of the chosen one, with the rows of all.
 Result<report::PlanReport> compared_report(const PlanOptions& options, std::vector<trace::TraceFile> traces,
                                            const AskedPlan& asked, Progress& progress) {
@@ -174,7 +164,7 @@ Result<report::PlanReport> compared_report(const PlanOptions& options, std::vect
   std::vector<report::ComparedWay> ways;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     ULLAGE_TRY_VALUE(report::PlanReport one, make_plan_report(traces[i], asked.question, options.files[i], progress));
-    ways.push_back(way_of(one, traces[i]));
+    ways.push_back(way_of(one, traces[i].changes));
     reports.push_back(std::move(one));
   }
   report::PlanReport chosen = std::move(reports[choose(ways, *asked.allowed)]);

@@ -48,6 +48,16 @@ Results results_of(std::span<const trace::ResultChange> changes) {
   return worst;
 }
 
+report::ComparedWay way_of(const report::PlanReport& report, std::span<const trace::ResultChange> changes) {
+  const plan::Plan& plan = report.planned->plan;
+  report::ComparedWay way;
+  way.file = report.file, way.results = results_of(changes);
+  for (const trace::ResultChange& change : changes) way.changes.push_back(change.what);
+  way.outcome = plan.outcome, way.plain_peak = plan.plain_peak, way.peak = plan.peak;
+  way.least = report.beside.memory_for(plan.least), way.step = plan.step, way.overhead = plan.overhead;
+  return way;
+}
+
 std::size_t choose(std::vector<report::ComparedWay>& ways, const AllowedClasses& allowed) {
   std::optional<std::size_t> best;
   std::size_t least = 0;

@@ -8,14 +8,21 @@
 #include "ullage/cli/dry_run.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/machine_memory.h"
+#include "ullage/cli/progress.h"
+#include "ullage/cli/recorded_program.h"
 #include "ullage/cli/report_file.h"
 #include "ullage/cli/switches.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/usage.h"
+#include "ullage/cli/way_search.h"
 #include "ullage/plan/file/plan_file.h"
 #include "ullage/read/file/file_content.h"
+#include "ullage/report/plan_words.h"
 #include "ullage/store/spill_folder.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstddef>
@@ -175,27 +182,84 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
   return std::filesystem::absolute(*options.plan).string();
 }
 
-// What --allow allows, the switches that do it, and the folder that gets the facts of the run.
+// What --allow allows, and how it is done: switches in a Python program, or another way to run a shipped program.
 struct Allowed {
   Allowance allowance;
-  Switches switches;
-  std::filesystem::path facts;
+  std::optional<Switches> switches;
+  std::filesystem::path facts;  // the folder that gets the facts of the run; empty without switches
+  std::vector<report::ComparedWay> ways;
+  std::vector<std::string> target;  // of the chosen way; empty: as typed
 };
 
-// Switches on in `program` what --allow allows. Without --allow, changes nothing and returns nothing.
-Result<std::optional<Allowed>> allowed_for(const RunOptions& options, const Room& room, Launch& program) {
-  if (!options.allow) return std::optional<Allowed>();
-  ULLAGE_TRY_VALUE(const Allowance allowance, parse_allowance(*options.allow));
-  ULLAGE_TRY(takes_switches(program, options.target));
-  if (allowance.if_needed && (options.plan || options.no_plan)) {
-    return Error{
-        Error::Kind::BadArgument,
-        "if-needed is decided by the plan that the run makes, so it does not go together with --plan or --no-plan",
-        "--allow"};
+// BadArgument if the value of --allow cannot be read, or does not go together with another option.
+Result<Allowance> allowance_of(const RunOptions& options, const Room& room) {
+  const bool shipped = options.target.front() != "--";
+  ULLAGE_TRY_VALUE(Allowance allowance, parse_allowance(*options.allow));
+  if (shipped && allowance.names_classes() && room.card)
+    return Error{Error::Kind::BadArgument,
+                 "classes of changes are for Python programs, and for shipped programs on the CPU", "--allow"};
+  if (!shipped) {
+    ULLAGE_TRY_VALUE(allowance, for_python(allowance));
   }
-  ULLAGE_TRY_VALUE(ScratchFolder scratch, ScratchFolder::make());
-  Allowed allowed{allowance, Switches(std::move(scratch)), {}};
-  allowed.facts = allowed.switches.add_to(program, allowance.switches(room.card ? "cuda" : "cpu"));
+  if ((allowance.if_needed || allowance.names_classes()) && (options.plan || options.no_plan)) {
+    return Error{Error::Kind::BadArgument,
+                 "if-needed, rounding and different depend on a plan that Ullage makes, so they do not go together "
+                 "with --plan or --no-plan",
+                 "--allow"};
+  }
+  return allowance;
+}
+
+// Chooses how the shipped program runs, and adds the options to `program`. If its needs cannot be predicted, writes why
+// and leaves it as it is. Returns a failure if a signal came.
+std::optional<Failure> choose_way(const RunOptions& options, const Room& room, const store::SpillPlace& spill,
+                                  Launch& program, Allowed& allowed, std::ostream& err) {
+  if (room.budget == Bytes{}) return std::nullopt;  // unlimited: it fits as it is
+  const Bytes machine = auto_budget(read_machine_memory(options.roots));
+  const Bytes budget = machine > Bytes{} ? std::min(machine, room.budget) : room.budget;
+  Progress progress(err, ::isatty(STDERR_FILENO) != 0);
+  RecordedRehearsal rehearsal(TakeRunner(program, budget, spill, true, progress), program.words);
+  auto found = search_ways(rehearsal, program.words, allowed.allowance.classes, room.budget, progress, err);
+  progress.pause();
+  if (auto* failure = std::get_if<Failure>(&found)) {
+    if (failure->lines.empty()) return std::move(*failure);
+    for (const std::string& line : failure->lines) err << "ullage: " << line << '\n';
+    err << "ullage: --allow: what the program needs could not be predicted; it runs as it is\n";
+    return std::nullopt;
+  }
+  auto& ways = std::get<WaysFound>(found);
+  // The name of a program is not the name of its file.
+  allowed.target = ways.words, allowed.target.front() = options.target.front();
+  allowed.ways = std::move(ways.ways), program.words = std::move(ways.words);
+  const std::string chosen = report::choice_text(allowed.ways);
+  if (chosen.empty()) {
+    err << "ullage: --allow: nothing that is allowed is predicted to fit; the program runs as it is\n";
+  } else if (!options.quiet) {
+    err << "ullage: --allow chose " << chosen << '\n';
+  }
+  return std::nullopt;
+}
+
+// Switches on in `program` what --allow allows, or chooses the way in which a shipped program runs. Without --allow,
+// changes nothing and returns nothing.
+std::variant<std::optional<Allowed>, Refusal, Failure> allowed_for(const RunOptions& options, const Room& room,
+                                                                   const store::SpillPlace& spill, Launch& program,
+                                                                   std::ostream& err) {
+  if (!options.allow) return std::optional<Allowed>();
+  const auto refused = [](ExitCode code, const Error& error) { return Refusal{to_int(code), error.text()}; };
+  const Result<Allowance> allowance = allowance_of(options, room);
+  if (!allowance) return refused(ExitCode::WrongUse, allowance.error());
+  Allowed allowed{*allowance, {}, {}, {}, {}};
+  if (options.target.front() != "--" && allowance->names_classes()) {
+    if (auto stopped = choose_way(options, room, spill, program, allowed, err)) return std::move(*stopped);
+    return std::optional(std::move(allowed));
+  }
+  if (const Status takes = takes_switches(program, options.target); !takes)
+    return refused(ExitCode::WrongUse, takes.error());
+  Result<ScratchFolder> scratch = ScratchFolder::make();
+  if (!scratch) return refused(ExitCode::Failed, scratch.error());
+  allowed.switches.emplace(std::move(scratch).value());
+  allowed.facts = allowed.switches->add_to(program, allowance->switches(room.card ? "cuda" : "cpu"));
   return std::optional(std::move(allowed));
 }
 
@@ -314,17 +378,18 @@ int run_run(const RunOptions& options, Streams streams) {
   } else {
     program.preload = preload_of(streams.err);
   }
-  Result<std::optional<Allowed>> allowed = allowed_for(options, *room, program);
-  if (!allowed && allowed.error().kind == Error::Kind::BadArgument) return wrong(allowed.error());
-  if (!allowed) return refuse({to_int(ExitCode::Failed), allowed.error().text()}, "run", streams.err);
+  auto allowing = allowed_for(options, *room, *spill, program, streams.err);
+  if (const auto* refusal = std::get_if<Refusal>(&allowing)) return refuse(*refusal, "run", streams.err);
+  if (const auto* stopped = std::get_if<Failure>(&allowing)) return stopped->exit_code;
+  const auto& allowed = std::get<std::optional<Allowed>>(allowing);
 
   store::LedgerSettings settings{room->budget, spill->folder, spill->most};
   settings.card = room->card, settings.host_memory = room->host_memory;
   if (files->trace) settings.record_file = files->trace->path().string();
   settings.plan_file = std::get<std::string>(plan), settings.no_plan = options.no_plan;
   settings.quiet = options.quiet;
-  settings.counts_half = allowed->has_value();
-  settings.casts_if_needed = *allowed && (*allowed)->allowance.if_needed;
+  settings.counts_half = allowed && allowed->switches;
+  settings.casts_if_needed = allowed && allowed->allowance.if_needed;
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger && ledger.error().kind == Error::Kind::BadArgument) return wrong(ledger.error());
   if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, "run", streams.err);
@@ -340,9 +405,10 @@ int run_run(const RunOptions& options, Streams streams) {
   if (files->report) end.report_file = options.report;
   if (files->trace) end.record_file = *options.record;
   if (dry_runner) end.dry = DryRunner::count(dry, card_account);
-  if (*allowed) {
-    end.allowed = (*allowed)->allowance.words();
-    end.facts = advise::read_facts((*allowed)->facts);
+  if (allowed) {
+    end.allowed = allowed->allowance.words(), end.ways = allowed->ways;
+    if (allowed->switches) end.facts = advise::read_facts(allowed->facts);
+    if (!allowed->target.empty()) end.target = allowed->target;
   }
   return tell(report::summarize(ledger->page(), end), *files, options.quiet, streams.err);
 }

@@ -15,9 +15,9 @@
 
 namespace ullage::report {
 
-// One recording of a program. It is planned for the same memory as the other recordings of that program.
+// One way to run a program, as recorded or as predicted. It is planned for the same memory as the program's other ways.
 struct ComparedWay {
-  std::string file;
+  std::string file;                  // of the recording; empty if it was predicted
   std::vector<std::string> changes;  // the options that change the results: "--allow bf16"
   plan::Lever::Results results = plan::Lever::Results::BitEqual;
   plan::Plan::Outcome outcome = plan::Plan::Outcome::Fits;

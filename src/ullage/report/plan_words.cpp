@@ -49,19 +49,27 @@ std::string way_text(const ComparedWay& way) {
   return way.changes.empty() ? "as it is" : fmt::format("{}", fmt::join(way.changes, " "));
 }
 
-std::string choice_sentence(const PlanReport& report) {
-  if (report.ways.empty()) return "";
-  for (const ComparedWay& way : report.ways) {
+std::string choice_text(std::span<const ComparedWay> ways) {
+  for (const ComparedWay& way : ways) {
     if (!way.chosen) continue;
     const std::string results = plan::word_of(way.results);
-    if (way.results != plan::Lever::Results::BitEqual)
-      return fmt::format("Chosen: {} ({}): the cheapest that fits, {} a step", way_text(way), results,
-                         to_string(way.seconds()));
-    if (way.outcome == PlanOutcome::Fits) return "Chosen: the program as it is: it fits, so no result changes";
-    return fmt::format("Chosen: the program as it is, with a plan ({}): the cheapest that fits, {} a step", results,
-                       to_string(way.seconds()));
+    const std::string cheapest =
+        fmt::format("({}): the cheapest that fits, {} a step", results, to_string(way.seconds()));
+    if (way.results != plan::Lever::Results::BitEqual) return fmt::format("{} {}", way_text(way), cheapest);
+    if (way.outcome == PlanOutcome::Fits) return "the program as it is: it fits, so no result changes";
+    // The only way that was looked at: its plan adds little.
+    if (ways.size() == 1)
+      return fmt::format("the program as it is, with a plan ({}) that adds {} to a step", results,
+                         percent_text(way.overhead, way.step));
+    return "the program as it is, with a plan " + cheapest;
   }
-  return "Nothing that is allowed fits";
+  return "";
+}
+
+std::string choice_sentence(const PlanReport& report) {
+  if (report.ways.empty()) return "";
+  const std::string chosen = choice_text(report.ways);
+  return chosen.empty() ? "Nothing that is allowed fits" : "Chosen: " + chosen;
 }
 
 Bytes kept_free(const PlanReport& report) {

@@ -293,7 +293,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     report.moving = moving_of(used);
     read_recomputing(report, used);
     report.least_budget = least_budget(used, report.outcome);
-    if (!end.allowed.empty()) {
+    if (std::ranges::find(end.allowed, "bf16") != end.allowed.end()) {
       report.half_ops = 0;
       for (const LedgerSlot* slot : used) add(*report.half_ops, slot->half_ops);
     }

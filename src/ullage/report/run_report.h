@@ -7,6 +7,7 @@
 #include "ullage/advise/facts.h"
 #include "ullage/advise/trials.h"
 #include "ullage/base/bytes.h"
+#include "ullage/report/plan_report.h"
 #include "ullage/store/ledger.h"
 #include "ullage/trace/take/take.h"
 
@@ -55,6 +56,7 @@ struct ProcessEnd {
   OomKills oom_kills = OomKills::Unreadable;
   std::vector<std::string> allowed;  // the words of --allow; empty: not a bit may change
   advise::Facts facts;               // with --allow: what the program did
+  std::vector<ComparedWay> ways;     // with --allow CLASSES and a shipped program: those that were looked at
   std::optional<DryCardCount> dry;   // none: no dry run
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/plan/cast_choice.h"
 
+#include "ullage/plan/model/plan.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -34,7 +36,7 @@ TEST(CastChoice, IsExactIfNoPlanIsMadeOrThePlanCostsLittle) {
   Steps fits;
   EXPECT_EQ(fits.run(50, 1.0), Act::Stay);
   Steps planned;
-  planned.choice.exact_plan(CastChoice::kLittle);
+  planned.choice.exact_plan(plan::kLittleTime);
   EXPECT_EQ(planned.run(50, 1.0), Act::Stay);
   for (const Steps* steps : {&fits, &planned}) {
     EXPECT_FALSE(steps->choice.casts());

@@ -37,11 +37,13 @@ Json beside_of(const PlanReport& report) {
   return json;
 }
 
-Json ways_of(const PlanReport& report) {
+}  // namespace
+
+Json ways_json(std::span<const ComparedWay> ways) {
   Json json = Json::array();
-  for (const ComparedWay& way : report.ways) {
-    json.push_back({{"file", way.file},
-                    {"changes", way.changes},
+  for (const ComparedWay& way : ways) {
+    Json one = way.file.empty() ? Json::object() : Json{{"file", way.file}};
+    one.update(Json{{"changes", way.changes},
                     {"class", plan::word_of(way.results)},
                     {"allowed", way.allowed},
                     {"chosen", way.chosen},
@@ -51,11 +53,10 @@ Json ways_of(const PlanReport& report) {
                     {"least_memory_bytes", way.least.count},
                     {"step_seconds", way.step.count},
                     {"overhead_seconds", way.overhead.count}});
+    json.push_back(std::move(one));
   }
   return json;
 }
-
-}  // namespace
 
 void write_json(const PlanReport& report, std::ostream& out) {
   Json json;
@@ -74,7 +75,7 @@ void write_json(const PlanReport& report, std::ostream& out) {
   for (const ComparedWay& way : report.ways) {
     if (way.chosen) json["class"] = plan::word_of(way.results);
   }
-  if (!report.ways.empty()) json["ways"] = ways_of(report);
+  if (!report.ways.empty()) json["ways"] = ways_json(report.ways);
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

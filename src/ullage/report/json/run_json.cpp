@@ -118,6 +118,7 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["allowed"] = report.end.allowed;
   json["half_ops"] = or_null(report.half_ops);
   if (report.cast_steps) json["cast"] = cast_of(*report.cast_steps);
+  if (!report.end.ways.empty()) json["ways"] = ways_json(report.end.ways);
   json["state_sha256"] = or_null(report.state_sha256);
   // Words of a command line and names of ops may be any bytes. What is not UTF-8 is replaced, so that dump() does not
   // throw.

@@ -283,7 +283,11 @@ std::string cast_steps_line(const RunReport& report, const CastSteps& steps) {
 }  // namespace
 
 std::string allowance_line(const RunReport& report) {
-  if (report.end.allowed.empty()) return changes_line(report);
+  const std::vector<ComparedWay>& ways = report.end.ways;
+  const bool as_it_is =
+      !ways.empty() && std::none_of(ways.begin() + 1, ways.end(), [](auto& way) { return way.chosen; });
+  if (as_it_is && report.effect == advise::Effect::SameBits) return "not a bit differs: the program ran as it is";
+  if (std::ranges::find(report.end.allowed, "bf16") == report.end.allowed.end()) return changes_line(report);
   const advise::Facts& facts = report.end.facts;
   if (report.cast_steps && (facts.cast || report.cast_steps->from == 0))
     return cast_steps_line(report, *report.cast_steps);

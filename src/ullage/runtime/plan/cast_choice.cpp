@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/plan/cast_choice.h"
 
+#include "ullage/plan/model/plan.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,7 @@ namespace ullage::runtime {
 
 void CastChoice::exact_plan(std::optional<double> share) {
   const std::lock_guard hold(lock_);
-  if (state_ != State::Exact || (share && *share <= kLittle)) return;
+  if (state_ != State::Exact || (share && *share <= plan::kLittleTime)) return;
   state_ = share ? State::TimesExact : State::NoExactPlan;
 }
 

@@ -2,8 +2,9 @@
 #pragma once
 
 // Decides, for `ullage run --allow bf16,if-needed`, from which step on a program's forward passes are cast to bf16.
-// Steps are exact while the program fits, or while an exact plan costs little. If an exact plan costs more, some steps
-// are timed under it and then some in bf16, and the faster way is kept. If no exact plan fits, steps are cast at once.
+// Steps are exact while the program fits, or while an exact plan costs little (plan::kLittleTime). If an exact plan
+// costs more, some steps are timed under it and then some in bf16, and the faster way is kept. If no exact plan fits,
+// steps are cast at once.
 
 #include "ullage/base/bytes.h"
 
@@ -15,8 +16,6 @@ namespace ullage::runtime {
 
 class CastChoice final {
  public:
-  // An exact plan is followed without a trial if it adds at most this share of a step's time.
-  static constexpr double kLittle = 0.05;
   // Steps that are timed in each way; the shortest counts.
   static constexpr int kTimed = 4;
 

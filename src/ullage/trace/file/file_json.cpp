@@ -31,6 +31,7 @@ json from_choices(const std::vector<Choice>& choices) {
   for (const Choice& one : choices) {
     list.push_back({{"name", one.name}, {"value", one.value}, {"values", one.values}});
     if (!one.words.empty()) list.back()["words"] = one.words;
+    if (!one.results.empty()) list.back()["class"] = one.results;
   }
   return list;
 }
@@ -40,6 +41,9 @@ json from_changes(const std::vector<ResultChange>& changes) {
   for (const ResultChange& one : changes) list.push_back({{"what", one.what}, {"class", one.results}});
   return list;
 }
+
+// Whether this is a class of changed results (ResultChange::results).
+bool is_class(const json& value) { return value == "rounding" || value == "different"; }
 
 // Whether `list` has one text for each of `values`.
 bool all_texts(const json& list, const json& values) {
@@ -111,11 +115,12 @@ class Fields final {
       const bool whole = one.is_object() && one.contains("name") && one["name"].is_string() && one.contains("value") &&
                          all_integers(json::array({one["value"]})) && one.contains("values") &&
                          all_integers(one["values"]) &&
-                         (!one.contains("words") || all_texts(one["words"], one["values"]));
+                         (!one.contains("words") || all_texts(one["words"], one["values"])) &&
+                         (!one.contains("class") || is_class(one["class"]));
       if (!whole) return fail(key, "a list of choices"), choices;
       choices.push_back({one["name"].get<std::string>(), one["value"].get<std::int64_t>(),
-                         one["values"].get<std::vector<std::int64_t>>(),
-                         one.value("words", std::vector<std::string>())});
+                         one["values"].get<std::vector<std::int64_t>>(), one.value("words", std::vector<std::string>()),
+                         one.value("class", std::string())});
     }
     return choices;
   }
@@ -127,7 +132,7 @@ class Fields final {
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
       const json& one = (*list)[i];
       const bool whole = one.is_object() && one.contains("what") && one["what"].is_string() && one.contains("class") &&
-                         (one["class"] == "rounding" || one["class"] == "different");
+                         is_class(one["class"]);
       if (!whole) return fail(key, "a list of changes"), changes;
       changes.push_back({one["what"].get<std::string>(), one["class"].get<std::string>()});
     }
