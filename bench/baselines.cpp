@@ -39,7 +39,7 @@ std::vector<Baseline> baselines(const Step& step, const Ask& ask) {
   Timeline timeline(problem);
   const auto budget = static_cast<std::int64_t>(ask.budget.count);
   std::array<Best, kPolicies.size()> best;
-  try_policies(problem, timeline, budget, ask.stop,
+  try_policies(problem, timeline, budget, SearchEnd(timeline, Ask{}.effort, ask.stop),
                [&](std::size_t policy, const Choice& choice, const Outcome& outcome) {
                  Best& it = best[policy];
                  it.least = std::min(it.least, outcome.peak);

@@ -33,8 +33,8 @@ class WaySearch final {
     const Bytes peak = plain.prediction.process_peak;
     add(std::move(plain), words_);
     const ComparedWay as_it_is = ways_.front();
-    const bool is_cheap = as_it_is.outcome == Outcome::Planned &&
-                          as_it_is.overhead.count <= plan::kLittleTime * as_it_is.step.count;
+    const bool is_cheap =
+        as_it_is.outcome == Outcome::Planned && as_it_is.overhead.count <= plan::kLittleTime * as_it_is.step.count;
     if (as_it_is.outcome != Outcome::Fits && !is_cheap) {
       for (const Choice& choice : choices) add_ways_of(choice, peak);
     }

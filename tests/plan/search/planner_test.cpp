@@ -4,6 +4,7 @@
 #include "plan/random_step.h"
 #include "plan/step_writer.h"
 #include "seeds.h"
+#include "ullage/plan/search/policies.h"
 #include "ullage/plan/search/solver.h"
 #include "ullage/plan/verify/verifier.h"
 
@@ -302,6 +303,49 @@ TEST(Planner, EndsAtOnceWhenStopped) {
   ask.stop = &stop;
   const Plan plan = make_plan(chain.step, ask);
   EXPECT_NE(plan.outcome, Plan::Outcome::Fits);
+}
+
+// A recurrent network's step has thousands of values. The searches that take out one after the other must not simulate
+// the step once for each.
+TEST(Search, EndsForAStepOfManyOps) {
+  constexpr std::size_t kValues = 400;
+  const Chain chain(std::vector<double>(kValues, 1e-3));
+  const Problem problem = problem_of(chain.step, {.spill = false, .state = false}, {}, 8_MiB);
+  Timeline timeline(problem);
+  const std::uint64_t of_one = (timeline.run(plain_choice(problem), 0), timeline.effort());
+  const std::uint64_t most = 30 * of_one;
+
+  SearchEnd end(timeline, most, nullptr);
+  greedy(problem, timeline, plain_choice(problem), 0, end);
+  EXPECT_LE(timeline.effort(), of_one + most + 3 * of_one);
+
+  std::uint64_t before = timeline.effort();
+  const std::int64_t plain = chain.step.peak.count;
+  std::int64_t of_knapsack = plain, of_dtr = plain;
+  try_policies(problem, timeline, 0, end, [&](std::size_t policy, const Choice&, const Outcome& outcome) {
+    if (std::string(kPolicies[policy]) == "knapsack") of_knapsack = std::min(of_knapsack, outcome.peak);
+    if (std::string(kPolicies[policy]) == "dtr") of_dtr = std::min(of_dtr, outcome.peak);
+  });
+  EXPECT_LE(timeline.effort() - before, kPolicies.size() * (most + 3 * of_one));
+  // They got far, because they took out many values at a time.
+  EXPECT_LT(of_knapsack, plain * 3 / 4);
+  EXPECT_LT(of_dtr, plain / 2);
+
+  const std::atomic<bool> stop{true};
+  before = timeline.effort();
+  greedy(problem, timeline, plain_choice(problem), 0, SearchEnd(timeline, most, &stop));
+  EXPECT_LE(timeline.effort() - before, of_one);
+}
+
+TEST(Search, TakesOutOneAtATimeWhereThereIsTime) {
+  const Chain chain({1e-3, 1e-3});
+  const Problem problem = problem_of(chain.step, {}, {}, 8_MiB);
+  const Timeline timeline(problem);
+  const SearchEnd end(timeline, 1'000'000, nullptr);
+  EXPECT_EQ(end.at_once(300, 1'500), 1u);
+  EXPECT_EQ(end.at_once(1'000, 1'000), 2u);
+  EXPECT_EQ(end.at_once(20'000, 100'000), 4'000u);
+  EXPECT_EQ(end.at_once(0, 0), 1u);
 }
 
 TEST(Planner, MoreBytesNeverCostMore) {

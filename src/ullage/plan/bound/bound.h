@@ -12,7 +12,7 @@ namespace ullage::plan {
 // counts recomputes, and copies at their rates as if the program waited for each; overlapped copies may cost less.
 // Zero if Clp, the solver, is not installed on this machine. BadArgument: no schedule fits, not even one with fractions
 // of actions. NotFound: Ullage was built without the code that uses Clp (ULLAGE_BOUND=OFF). More `time_points` mostly
-// give a tighter bound and take longer.
+// give a tighter bound and take longer. For a step of very many values the search ends early, with a lower bound.
 //
 // Why no schedule is cheaper: every schedule that fits is a solution of the linear program with columns of 0 and 1
 // (bound_program.h). Its cost is at least that of these columns. The solution of the linear program may use fractions,

@@ -2,13 +2,13 @@
 #include "ullage/plan/bound/bound_program.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace ullage::plan {
 namespace {
 
-constexpr double kInUse = 1e-7;     // a chain is in use if its column is above this
-constexpr int kPivots = 2'000'000;  // a limit, so that solving ends
+constexpr double kInUse = 1e-7;  // a chain is in use if its column is above this
 constexpr std::size_t kMostRounds = 200;
 
 // For each op the values that must be present: those that it reads or overwrites. Arguments in StepOp::unread count
@@ -113,9 +113,13 @@ bool BoundProgram::stuck(ValueIndex v, PointIndex point) const {
   return exists(v, point) && time(point) < stuck_until(v);
 }
 
-LinearProgram::Outcome BoundProgram::solve() {
+LinearProgram::Outcome BoundProgram::solve(std::uint64_t& work) {
   for (std::size_t round = 0;; ++round) {
-    const LinearProgram::Outcome outcome = program_.solve(kPivots);
+    const std::uint64_t before = program_.pivots(), columns = std::max<std::uint64_t>(1, program_.columns());
+    const std::uint64_t most = std::min<std::uint64_t>(work / columns, std::numeric_limits<int>::max());
+    if (most == 0) return LinearProgram::Outcome::GivenUp;
+    const LinearProgram::Outcome outcome = program_.solve(static_cast<int>(most));
+    work -= std::min(work, (program_.pivots() - before) * columns);
     if (outcome != LinearProgram::Outcome::Solved || round == kMostRounds) return outcome;
     std::vector<Chain> used, unused;
     for (const Chain& chain : waiting_) (program_.value(chain.column) > kInUse ? used : unused).push_back(chain);

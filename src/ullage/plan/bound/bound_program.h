@@ -46,8 +46,9 @@ class BoundProgram final {
   // `points` ascend, each once. Step, spans and ask must outlive the program.
   BoundProgram(const Step& step, const Spans& spans, const Ask& ask, const std::vector<OpIndex>& points);
 
-  // Solves, adds the rows of the chains in use, and solves again until there are none to add.
-  LinearProgram::Outcome solve();
+  // Solves, adds the rows of the chains in use, and solves again until there are none to add. A pivot takes as much of
+  // `work` as there are columns. GivenUp also if no work is left.
+  LinearProgram::Outcome solve(std::uint64_t& work);
   // A lower bound on the cost of any schedule that fits.
   Seconds proven() const;
   // For each op: the bytes by which the solution exceeds the budget there; below zero if it does not. Worked out from

@@ -21,6 +21,7 @@ std::optional<Clp> load() {
                    find_symbol(library, clp.add_rows, "Clp_addRows") &&
                    find_symbol(library, clp.set_number_iterations, "Clp_setNumberIterations") &&
                    find_symbol(library, clp.set_maximum_iterations, "Clp_setMaximumIterations") &&
+                   find_symbol(library, clp.number_iterations, "Clp_numberIterations") &&
                    find_symbol(library, clp.dual, "Clp_dual") && find_symbol(library, clp.status, "Clp_status") &&
                    find_symbol(library, clp.row_price, "Clp_getRowPrice") &&
                    find_symbol(library, clp.column_solution, "Clp_getColSolution") &&

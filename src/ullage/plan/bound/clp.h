@@ -16,6 +16,7 @@ struct Clp {
   decltype(&Clp_addRows) add_rows;
   decltype(&Clp_setNumberIterations) set_number_iterations;
   decltype(&Clp_setMaximumIterations) set_maximum_iterations;
+  decltype(&Clp_numberIterations) number_iterations;
   decltype(&Clp_dual) dual;
   decltype(&Clp_status) status;
   decltype(&Clp_getRowPrice) row_price;

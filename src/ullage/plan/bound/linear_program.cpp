@@ -140,6 +140,7 @@ LinearProgram::Outcome LinearProgram::solve(int iterations) {
   clp->set_number_iterations(simplex, 0);
   clp->set_maximum_iterations(simplex, iterations);
   clp->dual(simplex, 0);
+  pivots_ += static_cast<std::uint64_t>(std::max(0, clp->number_iterations(simplex)));
   const int status = clp->status(simplex);
   if (status == 1) return proven_infeasible() ? Outcome::Infeasible : Outcome::GivenUp;
   const double* prices = clp->row_price(simplex);

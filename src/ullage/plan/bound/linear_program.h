@@ -39,7 +39,8 @@ class LinearProgram final {
   // Continues from the last solution. GivenUp: more than `iterations` pivots are needed, Clp is not installed, or the
   // solver's claim that there is no solution could not be proven.
   Outcome solve(int iterations);
-  double value(ColumnIndex column) const;  // in the last solution. Call it only after a solve() that Clp ran
+  std::uint64_t pivots() const { return pivots_; }  // of all calls of solve()
+  double value(ColumnIndex column) const;           // in the last solution. Call it only after a solve() that Clp ran
   // A lower bound on the cost, whatever the solver's tolerances. It is computed from the prices of the rows alone: any
   // prices give a lower bound, the best ones give the highest.
   double proven() const { return proven_; }
@@ -70,6 +71,7 @@ class LinearProgram final {
   RowIndex sent_rows_;                                  // rows before this one are in Clp's model
   Table<ColumnIndex, std::vector<InRow>> in_old_rows_;  // entries of unsent columns in sent rows
   double proven_ = 0;
+  std::uint64_t pivots_ = 0;
   std::unique_ptr<Model> model_;
 };
 

@@ -44,7 +44,8 @@ bool take(const Problem& problem, const Problem::Slot& slot, Way way, After& aft
 
 }  // namespace
 
-std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choice& start, std::int64_t target) {
+std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choice& start, std::int64_t target,
+                          const SearchEnd& end) {
   std::vector<Found> curve;
   Choice choice = start;
   Outcome now = timeline.run(choice, target);
@@ -63,6 +64,7 @@ std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choi
     Choice best_choice;
     Outcome best_outcome;
     for (std::size_t i = 0; i < most; ++i) {
+      if (end.is_here()) return curve;
       const Problem::Slot& slot = problem.slots[todo[i].slot];
       double least = 1e300;
       for (const Way way : {Way::Drop, Way::DropAndHold, Way::Spill}) {

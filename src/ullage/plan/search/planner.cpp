@@ -134,6 +134,7 @@ Plan make_plan(const Step& step, const Ask& ask, const std::function<bool(const 
   constexpr int kMostTries = 6;
   Bytes least = std::max(found.least, ask.budget);
   for (int i = 0; i < kMostTries && least < step.peak; ++i, least += least / 50) {
+    if (ask.stop != nullptr && ask.stop->load()) break;
     Ask again = ask;
     again.budget = least;
     if (!answer(step, again, {}).plan) continue;

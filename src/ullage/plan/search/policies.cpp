@@ -30,9 +30,8 @@ struct Saved {
 
 class Policies final {
  public:
-  Policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
-           const PolicyFound& tell)
-      : problem_(problem), timeline_(timeline), least_(least), stop_(stop), tell_(tell) {
+  Policies(const Problem& problem, Timeline& timeline, std::int64_t least, SearchEnd& end, const PolicyFound& tell)
+      : problem_(problem), timeline_(timeline), least_(least), end_(end), tell_(tell) {
     saved_at_.assign(problem.values.size(), kNone);
     for (const SlotIndex slot : problem_.slots.ids()) add_saved(slot);
     std::sort(saved_.begin(), saved_.end(), [](const Saved& a, const Saved& b) { return a.made < b.made; });
@@ -56,10 +55,10 @@ class Policies final {
     if (outcome.possible) tell_(policy, choice, outcome);
     return outcome;
   }
-  bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
   // Is there no reason to drop more? So it is if the peak is within least_, if the choice cannot be carried out, or if
-  // the search was stopped.
-  bool enough(const Outcome& outcome) const { return !outcome.possible || outcome.peak <= least_ || stopped(); }
+  // the search has to end.
+  bool enough(const Outcome& outcome) const { return !outcome.possible || outcome.peak <= least_ || end_.is_here(); }
+  std::size_t at_once() const { return end_.at_once(saved_.size(), problem_.positions.size()); }
   Table<SavedIndex, double> crossing_bytes() const;
   std::vector<OpIndex> cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const;
   RecipeIndex way_of(MovedIndex value) const {
@@ -72,7 +71,7 @@ class Policies final {
   const Problem& problem_;
   Timeline& timeline_;
   std::int64_t least_;  // bytes: a peak that is low enough
-  const std::atomic<bool>* stop_;
+  SearchEnd& end_;
   const PolicyFound& tell_;
   Table<MovedIndex, SavedIndex> saved_at_;  // kNone: not a saved tensor
   std::vector<Saved> passing_;              // values whose last use in the step is in the forward pass: not saved
@@ -143,13 +142,14 @@ void Policies::segments() {
   consider(kSegments, plain_choice(problem_));
   const Table<SavedIndex, double> crossing = crossing_bytes();
   std::vector<OpIndex> last;
-  for (std::size_t count = 2; count <= kMostSegments && !stopped(); ++count) {
+  for (std::size_t count = 2; count <= kMostSegments; ++count) {
     const std::vector<OpIndex> ends = cuts(count, crossing);
     if (ends == last) continue;
     last = ends;
     Choice choice = plain_choice(problem_);
     OpIndex begin;
     for (const OpIndex end : ends) {
+      if (end_.is_here()) return;
       for (const Saved& saved : saved_) {
         if (saved.made >= begin && saved.made <= end && saved.used <= end) drop(choice, saved);
       }
@@ -202,6 +202,7 @@ double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
       todo_.push_back(read);
     }
   }
+  end_.add(todo_.size());
   return seconds;
 }
 
@@ -217,39 +218,47 @@ Table<SavedIndex, std::vector<SavedIndex>> Policies::users() const {
   return users;
 }
 
-// Drops one tensor after the other until enough() says so. Each time it looks at the tensors whose last use in the
-// forward pass comes before the peak. It drops the one with the least chain_seconds / (bytes * positions from that use
-// to the peak).
+// Drops one tensor after the other, or at_once() of them, until enough() says so. Each time it looks at the tensors
+// whose last use in the forward pass comes before the peak. It drops those with the least chain_seconds / (bytes *
+// positions from that use to the peak).
 void Policies::dtr() {
   Choice choice = plain_choice(problem_);
   const Table<SavedIndex, std::vector<SavedIndex>> users = this->users();
   Table<SavedIndex, double> chains;
   chains.reserve(saved_.size());
   for (const Saved& saved : saved_) chains.push_back(chain_seconds(saved, choice));
+  std::vector<std::pair<double, SavedIndex>> scores;
   std::vector<SavedIndex> touched;
-  for (std::size_t evicted = 0; evicted <= saved_.size(); ++evicted) {
+  Table<SavedIndex, std::uint8_t> is_touched(saved_.size(), 0);
+  for (std::size_t evicted = 0; evicted <= saved_.size(); evicted += at_once()) {
     const Outcome outcome = consider(kDtr, choice);
     if (enough(outcome)) return;
-    SavedIndex least = kNone;
-    double least_score = std::numeric_limits<double>::infinity();
+    scores.clear();
     for (const SavedIndex i : saved_.ids()) {
       const PositionIndex at = problem_.slots[saved_[i].slot].position;
       if (choice.after[saved_[i].slot] == After::Drop || at >= outcome.peak_at) continue;
-      const double score = chains[i] / (saved_[i].bytes * static_cast<double>(outcome.peak_at.value - at.value));
-      if (score < least_score) least_score = score, least = i;
+      scores.emplace_back(chains[i] / (saved_[i].bytes * static_cast<double>(outcome.peak_at.value - at.value)), i);
     }
-    if (least == kNone) return;
-    drop(choice, saved_[least]);
-    // The tensors made from the dropped one now have longer chains. If one of them is dropped itself, the tensors made
+    if (scores.empty()) return;
+    const std::size_t most = std::min(at_once(), scores.size());
+    std::partial_sort(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(most), scores.end());
+    touched.clear();
+    for (std::size_t i = 0; i < most; ++i) {
+      drop(choice, saved_[scores[i].second]);
+      touched.push_back(scores[i].second), is_touched[scores[i].second] = 1;
+    }
+    // The tensors made from the dropped ones now have longer chains. If one of them is dropped itself, the tensors made
     // from it have longer chains too.
-    touched.assign(1, least);
     for (std::size_t t = 0; t < touched.size(); ++t) {
       for (const SavedIndex user : users[touched[t]]) {
+        if (end_.is_here()) return;
         chains[user] = chain_seconds(saved_[user], choice);
         const bool gone = choice.after[saved_[user].slot] == After::Drop;
-        if (gone && std::find(touched.begin(), touched.end(), user) == touched.end()) touched.push_back(user);
+        if (!gone || is_touched[user] != 0) continue;
+        touched.push_back(user), is_touched[user] = 1;
       }
     }
+    for (const SavedIndex i : touched) is_touched[i] = 0;
   }
 }
 
@@ -260,23 +269,22 @@ void Policies::knapsack() {
             [](const Saved& a, const Saved& b) { return a.seconds * b.bytes < b.seconds * a.bytes; });
   Choice choice = plain_choice(problem_);
   Outcome outcome = consider(kKnapsack, choice);
-  for (const Saved& saved : order) {
-    if (enough(outcome)) return;
-    drop(choice, saved);
+  for (std::size_t i = 0; i < order.size() && !enough(outcome);) {
+    for (std::size_t n = at_once(); n > 0 && i < order.size(); --n) drop(choice, order[i++]);
     outcome = consider(kKnapsack, choice);
   }
 }
 
 }  // namespace
 
-void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
+void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, SearchEnd end,
                   const PolicyFound& tell) {
-  Policies policies(problem, timeline, least, stop, tell);
-  policies.segments();
-  policies.recompute_all();
-  policies.drop_cheap();
-  policies.dtr();
-  policies.knapsack();
+  Policies policies(problem, timeline, least, end, tell);
+  for (const auto policy :
+       {&Policies::segments, &Policies::recompute_all, &Policies::drop_cheap, &Policies::dtr, &Policies::knapsack}) {
+    end.begin();
+    (policies.*policy)();
+  }
 }
 
 }  // namespace ullage::plan

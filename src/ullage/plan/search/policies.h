@@ -7,7 +7,6 @@
 #include "ullage/plan/search/search.h"
 
 #include <array>
-#include <atomic>
 #include <functional>
 
 namespace ullage::plan {
@@ -15,10 +14,10 @@ namespace ullage::plan {
 inline constexpr std::array kPolicies = {"segments", "recompute all", "drop cheap ops", "dtr", "knapsack"};
 
 // Simulates all settings of all policies and calls `tell` for each that is possible. `policy` is an index into
-// kPolicies. dtr and knapsack evict one tensor after the other, up to the first setting within `least`. `stop` as in
-// Ask.
+// kPolicies. dtr and knapsack evict one tensor after the other, up to the first setting within `least`. If there are
+// too many tensors for `end`, they evict several between two settings. `end` ends each policy.
 using PolicyFound = std::function<void(std::size_t policy, const Choice&, const Outcome&)>;
-void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
+void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, SearchEnd end,
                   const PolicyFound& tell);
 
 }  // namespace ullage::plan

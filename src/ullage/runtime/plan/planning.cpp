@@ -30,6 +30,8 @@ constexpr std::uint64_t kMostPlans = 8;
 constexpr const char* kObserved = "the steps observed";
 // How long to wait for planning to stop when the process ends or needs the bytes.
 constexpr std::chrono::seconds kMostWaiting{5};
+// The least time that the program waits for its plan, if it waits.
+constexpr std::chrono::seconds kLeastWaiting{10};
 // Once the program has needed planning's bytes this often, no more plans are made: it is served on demand.
 constexpr int kMostGivingWay = 2;
 // Bytes of heap that planning takes for each byte of the recording. Measured: 40 to 50.
@@ -148,6 +150,7 @@ void Planning::be_exact_from_here() {
 }
 
 void Planning::observe() {
+  observed_from_ = std::chrono::steady_clock::now();
   pager_.planned().watch_waste();
   observer_.begin_take({}, settings_.live());
 }
@@ -167,6 +170,7 @@ void Planning::observed() {
     const std::lock_guard hold(lock_);
     busy_ = true;
     stopping_.store(ended_);
+    search_over_.store(ended_);
   }
   using Room = Charges::PlanningRoom;
   const Room room = settings_.reserve ? settings_.reserve(needed) : Room::Beside;
@@ -190,7 +194,13 @@ void Planning::observed() {
     not_busy();
   });
   std::unique_lock lock(lock_);
-  if (settings_.wait || room == Room::Alone) changed_.wait(lock, [this] { return !busy_; });
+  const auto done = [this] { return !busy_; };
+  if (!settings_.wait && room != Room::Alone) return;
+  // Two steps were observed. A plan saves less than a step's time in each step.
+  const auto most = std::max<std::chrono::steady_clock::duration>(
+      kLeastWaiting, (std::chrono::steady_clock::now() - observed_from_) / 2);
+  if (!settings_.wait && !changed_.wait_for(lock, most, done)) search_over_.store(true);
+  changed_.wait(lock, done);
 }
 
 void Planning::not_busy() {
@@ -229,6 +239,7 @@ bool Planning::give_way() {
   std::unique_lock lock(lock_);
   if (!busy_) return false;
   stopping_.store(true);
+  search_over_.store(true);
   return changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
 }
 
@@ -267,6 +278,7 @@ void Planning::say_goodbye() {
 void Planning::stop() {
   if (in_child_) return;
   stopping_.store(true);
+  search_over_.store(true);
   std::unique_lock lock(lock_);
   ended_ = true;
   changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
@@ -302,7 +314,7 @@ std::optional<Planning::NewPlan> Planning::new_plan(const std::string& recording
   }
   plan::hold_in_place(*step, kept_for_libraries_);
   plan::FitQuestion question{.memory = limit_, .beside = {.rounding = wasted_}, .name = kObserved};
-  question.ask.stop = &stopping_;
+  question.ask.stop = &search_over_;
   question.ask.rates = rates_of(pager_.counts());
   question.ask.levers.batch_norm = facts_ && facts_->recomputes_batch_norm;
   const Result<plan::Fit> fit = plan::fit(*step, question);
@@ -326,7 +338,9 @@ void Planning::go_on_without(const plan::Plan& made) {
   state_.store(made.outcome == plan::Plan::Outcome::Fits ? fits : State::GaveUp);
   if (made.outcome != plan::Plan::Outcome::Infeasible) return;
   if (is_exact()) settings_.cast_choice->exact_plan(std::nullopt);
-  if (settings_.say) {
+  if (settings_.say && search_over_.load()) {
+    settings_.say("no plan was found in the time that the program waited for it; tensors are moved on demand");
+  } else if (settings_.say) {
     settings_.say(fmt::format("no plan keeps the tensors within {}; the least is {}{}; tensors are moved on demand",
                               to_string(made.budget), to_string(made.least),
                               made.least_set_by.empty() ? "" : ", set by " + made.least_set_by));

@@ -3,7 +3,8 @@
 
 // Makes plans while the program runs. Once the pool nears its limit, two steps are observed. The second is planned in
 // the background while the program runs on. When the plan is ready, it is followed from the beginning of the next step
-// on. All of this starts again if the program's steps change, until 8 plans were made. It ends for good if no plan
+// on. If there is no room for both, the program waits for the plan, about as long as a step takes. All of this starts
+// again if the program's steps change, until 8 plans were made. It ends for good if no plan
 // fits, or if making one fails or has no room. It also ends if the program twice needed the memory that planning takes.
 
 #include "ullage/runtime/ops/kernel_facts.h"
@@ -18,6 +19,7 @@
 #include "ullage/store/pager.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -109,8 +111,10 @@ class Planning final {
   // The pool's limit when planning began, and the bytes of it that slabs and the ends of pages wasted at most.
   Bytes limit_, wasted_;
   std::vector<Bytes> kept_for_libraries_;
-  int gave_way_ = 0;                   // how often
-  std::atomic<bool> stopping_{false};  // the planning thread is to end
+  int gave_way_ = 0;  // how often
+  std::chrono::steady_clock::time_point observed_from_;
+  std::atomic<bool> stopping_{false};     // the planning thread is to end, without a plan
+  std::atomic<bool> search_over_{false};  // the search is to end; true as well if stopping_ is
   std::mutex lock_;
   std::condition_variable changed_;
   bool busy_ = false;   // bytes are reserved for planning, or the planning thread runs
