@@ -21,6 +21,9 @@ constexpr std::uint64_t kStillEvicting = 8192;  // ops since the last eviction; 
 // Storages are written ahead until the ready bytes are the pool's limit divided by kReadyShare, but at most kMostReady.
 constexpr std::uint64_t kReadyShare = 3;
 constexpr Bytes kMostReady = 512_MiB;
+// So many bytes are written after one look at all storages. A program may have thousands of small ones; to look at them
+// takes as long as to write one.
+constexpr Bytes kWrittenAtOnce = 1_MiB;
 
 double seconds_since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
@@ -115,7 +118,7 @@ bool PagerCore::make_clean_room(const Pageable& wanted) {
   return true;
 }
 
-// Writes out one of the storages that would be evicted next. False: nothing was written.
+// Writes out storages that would be evicted next, up to kWrittenAtOnce. False: nothing was written.
 bool PagerCore::write_farthest(Lock& lock) {
   if (in_child_ || !spill_failure_.empty()) return false;
   // Writes ahead only if something was evicted not long ago, so that a program that fits does not pay for it.
@@ -123,24 +126,33 @@ bool PagerCore::write_farthest(Lock& lock) {
   const Bytes ready = std::min(store_.counts().limit / kReadyShare, kMostReady);
   Bytes have = store_.room();
   if (have >= ready) return false;
-  std::vector<std::pair<std::uint64_t, Address>> order;
+  struct Candidate {
+    std::uint64_t ops;
+    Address at;
+    StorageId id;
+  };
+  std::vector<Candidate> order;
   for (const auto& [at, storage] : storages_) {
     if (storage.where != Where::Resident || storage.pins > 0) continue;
-    order.emplace_back(distance(storage, history_), at);
+    order.push_back({distance(storage, history_), at, storage.id});
   }
-  std::sort(order.rbegin(), order.rend());
-  for (const auto& [ops, at] : order) {
-    const Pageable& storage = storages_.at(at);
-    if (have >= ready || ops < kLeastAhead) return false;
-    have += storage.span;
-    if (storage.clean() || storage.writing) continue;
-    const Bytes span = storage.span;
+  std::ranges::sort(
+      order, [](const Candidate& a, const Candidate& b) { return std::pair(a.ops, a.at) > std::pair(b.ops, b.at); });
+  Bytes wrote;
+  for (const auto& [ops, at, id] : order) {
+    if (have >= ready || ops < kLeastAhead || wrote >= kWrittenAtOnce) break;
+    // While another one was written, this one may have been freed, evicted or pinned.
+    const Pageable* storage = find(at, id);
+    if (storage == nullptr || storage->where != Where::Resident || storage->pins > 0) continue;
+    const Bytes span = storage->span;
+    have += span;
+    if (storage->clean() || storage->writing) continue;
     const Bytes before = counts_.written;
-    if (!write_out(lock, at, storage.id, For::New)) return false;
+    if (!write_out(lock, at, id, For::New)) break;
     if (counts_.written > before) counts_.written_ahead += span;
-    return true;
+    wrote += span;
   }
-  return false;
+  return wrote > Bytes{};
 }
 
 }  // namespace ullage::store
