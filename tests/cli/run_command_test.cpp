@@ -166,7 +166,7 @@ TEST_F(RunCommand, RoundingOfACommandIsBf16IfNeeded) {
   const Finished end =
       run({"--allow", "rounding", "--report", report_file(), "--", "sh", "-c", "echo [$ULLAGE_SWITCHES]"});
   EXPECT_EQ(end.out, "[autocast=bfloat16 on=cpu if_needed]\n");
-  EXPECT_EQ(report()["allowed"], (nlohmann::json{"bf16", "if-needed", "rounding"}));
+  EXPECT_EQ(report()["allowed"], (nlohmann::json{"bf16", "if-needed"}));
 }
 
 TEST_F(RunCommand, RunsAShippedProgramInAnotherWayOnlyIfThatIsNeeded) {
@@ -203,6 +203,11 @@ TEST_F(RunCommand, RunsAShippedProgramInAnotherWayOnlyIfThatIsNeeded) {
   EXPECT_TRUE(ways[1]["chosen"]);
   EXPECT_EQ(ways[1]["least_memory_bytes"], of_23);
   EXPECT_EQ(report()["class"], "rounding");
+
+  const Finished again =
+      run({"--memory", std::to_string(of_23), "--allow", "rounding", "fake", "--rows=64", "work=64"});
+  EXPECT_NE(again.err.find("ullage run --report run.json fake --rows=23 work=64 --allow fewer"), std::string::npos)
+      << again.err;
 
   const Finished none = in(of_23, "different");  // no option of it is of this class
   EXPECT_EQ(none.out, "64 rows\n");

@@ -98,8 +98,9 @@ Result<Allowance> for_python(Allowance allowance) {
         "give rounding",
         kOption);
   }
-  allowance.bf16 = allowance.if_needed = true;
-  return allowance;
+  Allowance meant;
+  meant.bf16 = meant.if_needed = true;
+  return meant;
 }
 
 Status takes_switches(const Launch& program, const std::vector<std::string>& target) {

@@ -199,7 +199,9 @@ const char* why_that_budget(const RunReport& report) {
 std::string next_run(const RunReport& report, const std::string& options) {
   std::string all = report.card ? "--device " + device_name(report) + " " : "";
   if (report.end.dry) all = "--dry --device " + report.end.dry->word + " ";
-  if (!report.end.allowed.empty()) all += fmt::format("--allow {} ", fmt::join(report.end.allowed, ","));
+  // The options of a way that was chosen stand in the target.
+  if (!report.end.allowed.empty() && report.end.ways.empty())
+    all += fmt::format("--allow {} ", fmt::join(report.end.allowed, ","));
   return "next: " + command_line("run " + all + options, report.end.target);
 }
 
