@@ -42,10 +42,11 @@ class MadeUpRuns final : public AdviseRuns {
   std::function<Tried(const TryOrder&)> answer_;
 };
 
-// What a training with repeated layers and an optimizer does.
+// What a training with repeated layers and an optimizer does. `cast` is there in every run, though only a trial of bf16
+// would have it.
 advise::Facts training() {
   advise::Facts facts;
-  facts.network = {{"train.py", 40}, "Net", "cpu"};
+  facts.network = facts.cast = {{"train.py", 40}, "Net", "cpu"};
   facts.optimizer = {{"train.py", 20}, "AdamW", true, true, std::nullopt, std::nullopt, "cpu"};
   facts.repeated_layers = {{"model.py", 7}, "Block", 12, false};
   return facts;
@@ -217,6 +218,21 @@ TEST(Adviser, ARemedyUnderWhichTheProgramFailsSaysWhy) {
   EXPECT_EQ(find(advice, "half_precision")->note, "tried, and the program failed: RuntimeError: no bf16 here");
   EXPECT_FALSE(find(advice, "half_precision")->fits);
   EXPECT_TRUE(find(advice, "gradient_checkpointing")->peak);
+}
+
+TEST(Adviser, ACastUnderWhichNothingRanIsNotTried) {
+  const AdviseQuestion asked = question(280_MiB);
+  const Advice advice = advice_on(asked, [&](const TryOrder& order) {
+    Tried tried = recorded(asked.memory);
+    tried.facts.cast.reset();
+    if (order.trial != nullptr) tried.end = Tried::End::Fits;
+    return tried;
+  });
+  const Row* row = find(advice, "half_precision");
+  EXPECT_EQ(row->basis, Basis::NotTried);
+  EXPECT_TRUE(row->note.starts_with("not tried: no forward pass came under it.")) << row->note;
+  EXPECT_FALSE(row->fits || row->peak);
+  EXPECT_TRUE(find(advice, "gradient_checkpointing")->fits.value_or(false));
 }
 
 TEST(Adviser, ThePlanIsMadeForWhatTheOtherProcessesLeave) {

@@ -51,6 +51,17 @@ std::string json(const DryReport& report) {
 
 void expect(const char* file, const std::string& text) { expect_golden(tests_folder() / "report/golden" / file, text); }
 
+TEST(DryReport, DoesNotSayThatItFitsIfNoStepEnded) {
+  DryReport report = fitting();
+  report.ended_by = DryReport::EndedBy::Seconds;
+  EXPECT_NE(json(report).find("\"fits\": true"), std::string::npos);
+  report.steps = 0;
+  EXPECT_NE(json(report).find("\"fits\": null"), std::string::npos);
+  EXPECT_TRUE(
+      terminal(report).starts_with("not known whether it fits (the time was over before a step ended): 6.00 GiB"))
+      << terminal(report);
+}
+
 TEST(DryReport, OfAProgramThatFits) {
   DryReport report = fitting();
   report.largest = {"batch", 128, 129};

@@ -229,11 +229,18 @@ class Adviser final {
     for (std::size_t i = 0; i < trials_.size(); ++i) {
       // Programs that ran at once may have disturbed each other, with a port or a file. So a failed one runs again
       // alone.
-      if (at_once > 1 && outcomes[i].failed && !runner_.is_over()) outcomes[i] = runner_.outcome_of(trials_[i]);
+      if (at_once > 1 && outcomes[i].failed) outcomes[i] = alone(trials_[i], std::move(outcomes[i]));
       keep(trials_[i], std::move(outcomes[i]));
     }
     if (size) advice_.rows.push_back(std::move(*size));
     try_options();
+  }
+
+  TrialOutcome alone(const Trial& trial, TrialOutcome failed) {
+    if (!runner_.is_over()) return runner_.outcome_of(trial);
+    failed.row.basis = advise::Basis::NotTried;
+    failed.row.note = "not tried: it failed beside other runs, and then " + runner_.time_over();
+    return failed;
   }
 
   void try_options() {

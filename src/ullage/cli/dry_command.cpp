@@ -156,7 +156,8 @@ class DryPredictor final {
       const auto done = at(size, /*history=*/false);
       const auto* run = std::get_if<DryDone>(&done);
       if (run == nullptr || !run->report.used_the_card()) return std::optional<SizeTried>();
-      if (run->report.exit_code != 0 && !run->report.ran_out()) return std::optional<SizeTried>();
+      const bool ended = run->report.exit_code == 0 && !run->report.is_cut_short();
+      if (!ended && !run->report.ran_out()) return std::optional<SizeTried>();
       return std::optional(tried(run->report));
     });
     return {question_.knobs->at.front().name, found.fits, found.too_large};
@@ -272,7 +273,7 @@ int predict_dry(const PredictOptions& options, Streams streams) {
     report::write_terminal(report, "ullage: ", streams.err);
     return to_int(ExitCode::Failed);
   }
-  if (size) report.largest = predictor.largest(*size, report);
+  if (size && !report.is_cut_short()) report.largest = predictor.largest(*size, report);
   progress.pause();
   const int files = write_dry_files(question->keep, options.keep.value_or(""), {}, done, streams.err);
   if (options.json) {

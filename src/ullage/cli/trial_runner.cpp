@@ -115,6 +115,14 @@ TrialOutcome TrialRunner::outcome_of(const Trial& trial, Clock::time_point until
     outcome.failed = true;
     return outcome;
   }
+  // The switch does nothing inside an autocast of the program's own, also if that is off. Then the program ran as it
+  // is.
+  if (trial.switches.find("autocast=") != std::string::npos && !tried.facts.cast) {
+    row.basis = advise::Basis::NotTried;
+    row.note =
+        "not tried: no forward pass came under it. If the program has an autocast of its own that is off, turn that on";
+    return outcome;
+  }
   row.fits = tried.end == Tried::End::Fits;
   row.peak = tried.peak;
   row.curve = std::move(tried.curve);

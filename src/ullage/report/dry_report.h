@@ -87,6 +87,8 @@ struct DryReport {
   // and a request was refused.
   bool ran_out() const;
   bool used_the_card() const { return used_cards() > 0; }
+  // Whether the time was over before any step ended. The program may take more later.
+  bool is_cut_short() const { return ended_by == EndedBy::Seconds && steps == 0; }
 };
 
 // Writes the verdict, then what was taken and what is not known. Every line begins with `prefix`.

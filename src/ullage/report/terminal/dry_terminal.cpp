@@ -36,9 +36,11 @@ std::string verdict(const DryReport& report) {
     }
     return text;
   }
-  // A program that failed might have needed more later.
-  return fmt::format("{}: {} of {}", report.exit_code == 0 ? "fits" : "not known whether it fits (the program failed)",
-                     to_string(most->taken), on);
+  // A program that failed, or was ended, might have needed more later.
+  const char* fits = report.exit_code != 0   ? "not known whether it fits (the program failed)"
+                     : report.is_cut_short() ? "not known whether it fits (the time was over before a step ended)"
+                                             : "fits";
+  return fmt::format("{}: {} of {}", fits, to_string(most->taken), on);
 }
 
 std::string end_text(const DryReport& report) {
