@@ -22,13 +22,11 @@ constexpr const char* kAllowed =
 
 struct Word {
   const char* name;
-  bool& (*of)(Allowance&);
+  bool Allowance::*allows;
 };
-constexpr std::array kWords = {Word{"bf16", [](Allowance& all) -> bool& { return all.bf16; }},
-                               Word{"evaluation", [](Allowance& all) -> bool& { return all.evaluation; }},
-                               Word{"if-needed", [](Allowance& all) -> bool& { return all.if_needed; }},
-                               Word{"rounding", [](Allowance& all) -> bool& { return all.classes.rounding; }},
-                               Word{"different", [](Allowance& all) -> bool& { return all.classes.different; }}};
+constexpr std::array kWords = {Word{"bf16", &Allowance::bf16}, Word{"evaluation", &Allowance::evaluation},
+                               Word{"if-needed", &Allowance::if_needed}, Word{"rounding", &Allowance::rounding},
+                               Word{"different", &Allowance::different}};
 
 bool is_fp16(std::string_view word) { return word == "fp16" || word == "float16" || word == "half"; }
 
@@ -59,9 +57,8 @@ bool links_torch(const std::filesystem::path& file) {
 
 std::vector<std::string> Allowance::words() const {
   std::vector<std::string> words;
-  Allowance all = *this;
   for (const Word& word : kWords) {
-    if (word.of(all)) words.emplace_back(word.name);
+    if (this->*word.allows) words.emplace_back(word.name);
   }
   return words;
 }
@@ -77,7 +74,7 @@ Result<Allowance> parse_allowance(const std::string& text) {
     const auto found = std::ranges::find(kWords, word, &Word::name);
     if (word.empty()) return wrong(fmt::format("a word is missing in '{}'; {}", text, kAllowed), kOption);
     if (found == kWords.end()) return unknown(word);
-    found->of(allowance) = true;
+    allowance.*found->allows = true;
   }
   const std::string word = allowance.words().front();
   if (allowance.names_classes() && (allowance.bf16 || allowance.evaluation || allowance.if_needed)) {
@@ -92,7 +89,7 @@ Result<Allowance> parse_allowance(const std::string& text) {
 
 Result<Allowance> for_python(Allowance allowance) {
   if (!allowance.names_classes()) return allowance;
-  if (!allowance.classes.rounding) {
+  if (!allowance.rounding) {
     return wrong(
         "'different' alone changes nothing in a command: what Ullage changes from outside differs in rounding; "
         "give rounding",

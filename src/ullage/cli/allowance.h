@@ -17,9 +17,11 @@ struct Allowance {
   bool bf16 = false;        // forward passes under bf16 autocast
   bool evaluation = false;  // also passes that no backward pass follows
   bool if_needed = false;   // only while no cheap exact plan fits (runtime/plan/cast_choice.h)
-  AllowedClasses classes;   // whatever changes results so, if it is needed
+  bool rounding = false;    // whatever changes results so, if it is needed
+  bool different = false;
 
-  bool names_classes() const { return classes.rounding || classes.different; }
+  AllowedClasses classes() const { return {rounding, different}; }
+  bool names_classes() const { return rounding || different; }
   // As the option has them: "bf16", "evaluation", "if-needed", "rounding", "different".
   std::vector<std::string> words() const;
   // Returns the words for switches.py. `device`, "cpu" or "cuda": only networks on it are cast.

@@ -17,26 +17,6 @@ namespace {
 
 using predict::LargestThatFits;
 
-// Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program is a
-// command. If a signal ended the rehearsal, sets `stopped`. Does nothing once `stopped` is set.
-std::optional<Made> at_choice(RecordedProgram& program, const Choice& choice, std::int64_t value,
-                              predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
-  if (stopped) return std::nullopt;
-  const std::unique_ptr<RecordedProgram> other = program.with(choice.name, choice.word(value));
-  if (other == nullptr) return std::nullopt;
-  question.memory.reset();
-  question.cuda.reset();
-  std::ostringstream unheard;  // notes about this value are not printed: the person did not ask for it
-  std::variant<Made, Failure> made = make_prediction(*other, question, progress, unheard);
-  auto* found = std::get_if<Made>(&made);
-  if (found == nullptr) {
-    auto& failure = std::get<Failure>(made);
-    if (failure.lines.empty()) stopped = std::move(failure);  // a failure without lines means a signal
-    return std::nullopt;
-  }
-  return std::move(*found);
-}
-
 LargestThatFits row_of(const Choice& choice, std::int64_t value, const Made& made) {
   LargestThatFits row{choice.name, value, made.prediction.process_peak, made.prediction.law};
   if (!choice.words.empty()) row.word = choice.word(value);
@@ -56,7 +36,7 @@ class TriedChoice final {
   ValueTried at(std::int64_t value) {
     const auto known = rows_.find(value);
     if (known != rows_.end()) return tried(known->second);
-    const auto found = at_choice(program_, choice_, value, question_, progress_, stopped_);
+    const auto found = predict_at(program_, choice_, value, question_, progress_, stopped_);
     if (!found) return {};
     return tried(rows_.insert_or_assign(value, row_of(choice_, value, *found)).first->second);
   }
@@ -94,6 +74,24 @@ LargestThatFits largest_number(const Choice& choice, std::int64_t start, Bytes m
 }
 
 }  // namespace
+
+std::optional<Made> predict_at(RecordedProgram& program, const Choice& choice, std::int64_t value,
+                               predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
+  if (stopped) return std::nullopt;
+  const std::unique_ptr<RecordedProgram> other = program.with(choice.name, choice.word(value));
+  if (other == nullptr) return std::nullopt;
+  question.memory.reset();
+  question.cuda.reset();
+  std::ostringstream unheard;  // notes about this value are not printed: the person did not ask for it
+  std::variant<Made, Failure> made = make_prediction(*other, question, progress, unheard);
+  auto* found = std::get_if<Made>(&made);
+  if (found == nullptr) {
+    auto& failure = std::get<Failure>(made);
+    if (failure.lines.empty()) stopped = std::move(failure);  // a failure without lines means a signal
+    return std::nullopt;
+  }
+  return std::move(*found);
+}
 
 std::optional<Failure> add_largest_choices(RecordedProgram& program, const predict::Question& question,
                                            Progress& progress, Made& made) {

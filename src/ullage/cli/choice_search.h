@@ -12,6 +12,11 @@
 
 namespace ullage::cli {
 
+// Predicts the program with the choice at `value`, without asking whether it fits. Returns nothing if the rehearsal
+// failed or the program is a command. If a signal ended the rehearsal, sets `stopped`. Does nothing once that is set.
+std::optional<Made> predict_at(RecordedProgram& program, const Choice& choice, std::int64_t value,
+                               predict::Question question, Progress& progress, std::optional<Failure>& stopped);
+
 // Adds one row to `made.prediction.largest` for each choice of the program. Adds nothing if the question has no memory.
 // - Numbers are bisected (value_search.h). If a larger number takes less memory, the row has the smallest that fits.
 // - Words (Choice::words) are tried from the last one on, which is the most preferred, until one fits.

@@ -148,16 +148,14 @@ class DryPredictor final {
     return start_.runner.run(program, order);
   }
 
-  // Searches for the largest size that fits. `answer` is the result of the run at `first`. Ends early if a run did not
-  // use the card, or failed although it did not run out of memory.
+  // Searches for the largest size that fits. `answer` is the result of the run at `first`. Ends early at a run of which
+  // it is not known whether it fits.
   Largest largest(std::int64_t first, const report::DryReport& answer) {
     const Bytes room{question_.card.model.total};
     const SizesFound found = search_sizes(first, tried(answer), room, [&](std::int64_t size) {
       const auto done = at(size, /*history=*/false);
       const auto* run = std::get_if<DryDone>(&done);
-      if (run == nullptr || !run->report.used_the_card()) return std::optional<SizeTried>();
-      const bool ended = run->report.exit_code == 0 && !run->report.is_cut_short();
-      if (!ended && !run->report.ran_out()) return std::optional<SizeTried>();
+      if (run == nullptr || !run->report.fits()) return std::optional<SizeTried>();
       return std::optional(tried(run->report));
     });
     return {question_.knobs->at.front().name, found.fits, found.too_large};
@@ -273,7 +271,7 @@ int predict_dry(const PredictOptions& options, Streams streams) {
     report::write_terminal(report, "ullage: ", streams.err);
     return to_int(ExitCode::Failed);
   }
-  if (size && !report.is_cut_short()) report.largest = predictor.largest(*size, report);
+  if (size && report.fits()) report.largest = predictor.largest(*size, report);
   progress.pause();
   const int files = write_dry_files(question->keep, options.keep.value_or(""), {}, done, streams.err);
   if (options.json) {

@@ -219,7 +219,7 @@ std::optional<Failure> choose_way(const RunOptions& options, const Room& room, c
   const Bytes budget = machine > Bytes{} ? std::min(machine, room.budget) : room.budget;
   Progress progress(err, ::isatty(STDERR_FILENO) != 0);
   RecordedRehearsal rehearsal(TakeRunner(program, budget, spill, true, progress), program.words);
-  auto found = search_ways(rehearsal, program.words, allowed.allowance.classes, room.budget, progress, err);
+  auto found = search_ways(rehearsal, program.words, allowed.allowance.classes(), room.budget, progress, err);
   progress.pause();
   if (auto* failure = std::get_if<Failure>(&found)) {
     if (failure->lines.empty()) return std::move(*failure);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/way_search.h"
 
+#include "ullage/cli/choice_search.h"
 #include "ullage/cli/planned_fit.h"
-#include "ullage/cli/prediction_maker.h"
 #include "ullage/cli/result_changes.h"
 #include "ullage/cli/value_search.h"
 
@@ -50,10 +50,9 @@ class WaySearch final {
     if (choice.results.empty() || !allowed_.allows(results)) return;
     std::map<std::int64_t, Made> tried;
     const auto take_of = [&](std::int64_t value) -> ValueTried {
-      if (stopped_) return {};
       auto made = tried.find(value);
       if (made == tried.end()) {
-        std::optional<Made> its = predicted(choice, value);
+        std::optional<Made> its = predict_at(program_, choice, value, {}, progress_, stopped_);
         if (!its) return {};
         made = tried.emplace(value, std::move(*its)).first;
       }
@@ -91,19 +90,6 @@ class WaySearch final {
   static std::int64_t least_of(const std::map<std::int64_t, Made>& tried) {
     return std::ranges::min_element(tried, {}, [](const auto& one) { return one.second.prediction.process_peak; })
         ->first;
-  }
-
-  // Nothing if the rehearsal failed.
-  std::optional<Made> predicted(const Choice& choice, std::int64_t value) {
-    const std::unique_ptr<RecordedProgram> other = program_.with(choice.name, choice.word(value));
-    if (other == nullptr) return std::nullopt;
-    std::ostringstream unheard;
-    std::variant<Made, Failure> made = make_prediction(*other, {}, progress_, unheard);
-    if (auto* failure = std::get_if<Failure>(&made)) {
-      if (failure->lines.empty()) stopped_ = std::move(*failure);  // a failure without lines means a signal
-      return std::nullopt;
-    }
-    return std::move(std::get<Made>(made));
   }
 
   // Plans it if it does not fit.

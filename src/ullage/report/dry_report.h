@@ -89,6 +89,13 @@ struct DryReport {
   bool used_the_card() const { return used_cards() > 0; }
   // Whether the time was over before any step ended. The program may take more later.
   bool is_cut_short() const { return ended_by == EndedBy::Seconds && steps == 0; }
+  // Nothing: that is not known, because the program took nothing of a card, failed for another reason, or was cut
+  // short.
+  std::optional<bool> fits() const {
+    if (!used_the_card()) return std::nullopt;
+    if (ran_out()) return false;
+    return exit_code == 0 && !is_cut_short() ? std::optional(true) : std::nullopt;
+  }
 };
 
 // Writes the verdict, then what was taken and what is not known. Every line begins with `prefix`.

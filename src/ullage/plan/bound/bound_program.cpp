@@ -117,7 +117,7 @@ LinearProgram::Outcome BoundProgram::solve(std::uint64_t& work) {
   for (std::size_t round = 0;; ++round) {
     const std::uint64_t before = program_.pivots(), columns = std::max<std::uint64_t>(1, program_.columns());
     const std::uint64_t most = std::min<std::uint64_t>(work / columns, std::numeric_limits<int>::max());
-    if (most == 0) return LinearProgram::Outcome::GivenUp;
+    if (most == 0) return work = 0, LinearProgram::Outcome::GivenUp;
     const LinearProgram::Outcome outcome = program_.solve(static_cast<int>(most));
     work -= std::min(work, (program_.pivots() - before) * columns);
     if (outcome != LinearProgram::Outcome::Solved || round == kMostRounds) return outcome;

@@ -57,9 +57,8 @@ void write_json(const DryReport& report, std::ostream& out) {
   json["command"] = report.command;
   json["device"] = {{"name", report.card_word}, {"product", report.card_name}, {"bytes", report.card_memory.count}};
   json["torch"] = report.torch.empty() ? Json(nullptr) : Json(report.torch);
-  const bool ended = report.exit_code == 0 && !report.is_cut_short();
-  const bool known = report.used_the_card() && (ended || report.ran_out());
-  json["fits"] = known ? Json(!report.ran_out()) : Json(nullptr);
+  const std::optional<bool> fits = report.fits();
+  json["fits"] = fits ? Json(*fits) : Json(nullptr);
   json["cards"] = cards_of(report);
   json["exit_code"] = report.exit_code;
   json["ended_by"] = name_of(report.ended_by);
