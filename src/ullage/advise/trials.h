@@ -3,7 +3,8 @@
 
 // Lists the remedies that can be tried on a program without a change of its text. Each remedy tests whether it applies
 // to the program. It names the switch, or the setting of the environment, that turns it on for a trial. It also has the
-// lines that a person writes to keep it. To add a remedy, add a row to the table in trials.cpp.
+// lines that a person writes to keep it. To add a remedy, add a row to the table in trials.cpp and one to
+// docs/advise.md, which a test asks for. If its switch is new, switches.py needs code for it too.
 
 #include "ullage/advise/facts.h"
 #include "ullage/base/knob.h"

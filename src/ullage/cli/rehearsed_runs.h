@@ -13,7 +13,8 @@
 
 namespace ullage::cli {
 
-// `words` are the program's, its name first. It fits if the process needs at most `memory`.
+// `words` are the program's name and its arguments. A run fits if the process needs at most `memory` bytes. `progress`
+// must outlive the result.
 std::unique_ptr<AdviseRuns> rehearsed_runs(TakeRunner runner, std::vector<std::string> words, Bytes memory,
                                            Progress& progress);
 

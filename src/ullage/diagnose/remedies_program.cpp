@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The remedies that change the person's own program, and a table that says for which causes each is asked, and in which
-// order. A function returns nothing if its remedy does not apply. Edit this to add or reword an advice, or to change
-// the order. docs/explain.md lists every id.
+// The remedies that change the person's own program, and a few for what it runs on (a larger device, more host memory).
+// A table says for which causes each is asked, and in which order. A function returns nothing if its remedy does not
+// apply. Edit this to add or reword an advice, or to change the order. docs/explain.md lists every id.
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/remedies.h"
 #include "ullage/diagnose/saving.h"

@@ -16,7 +16,8 @@ namespace {
 constexpr Bytes kMiB = 1_MiB;
 constexpr std::uint64_t kMostMiB = UINT64_MAX / kMiB.count;
 
-// Keys that do not change where device bytes go. They must have a value, and the value is ignored.
+// Keys that do not change where the model puts device bytes. They must have a value, and the value is ignored. So it is
+// for `backend`, although with cudaMallocAsync torch uses another allocator, which is not modelled here.
 constexpr const char* kWithoutEffect[] = {
     "backend",
     "release_lock_on_cudamalloc",
@@ -112,8 +113,8 @@ struct Parser {
     return value;
   }
 
-  // "4", or "[256:1,512:2,>:4]" with intervals in MiB. The first value holds below its interval
-  // too; '>' holds above the last interval that was named.
+  // "4", or "[256:1,512:2,>:4]" with intervals in MiB. The first value holds below its interval too; '>' holds above
+  // the last interval that was named.
   Status take_roundup(std::string_view text) {
     auto& table = settings.roundup_power2_divisions;
     if (text.empty() || text.front() != '[') {

@@ -41,8 +41,9 @@ struct CachingSettings {
   Bytes block_for(Bytes request) const;
   Bytes segment_for(Bytes block) const;
 
-  // Parses "expandable_segments:True,max_split_size_mb:128". Keys that do not change where bytes go are accepted and
-  // have no effect. An unknown key, or a value that torch refuses, is BadArgument with a message that names it.
+  // Parses "expandable_segments:True,max_split_size_mb:128". Keys that do not change where this model puts bytes are
+  // accepted and have no effect. `backend` is one, although cudaMallocAsync, which it may name, is not modelled. An
+  // unknown key, or a value that torch refuses for another key, is BadArgument with a message that names it.
   static Result<CachingSettings> parse(std::string_view text);
 };
 

@@ -14,8 +14,9 @@ constexpr std::size_t kFewest = 4;     // points to begin with
 constexpr std::size_t kCutRounds = 2;  // the second adds points where the first solution exceeds the budget most
 constexpr double kWorthMore = 1.005;   // doubles the points only while that raises the bound by more than this factor
 
-// The most pivots, each times the columns, of all programs for one bound: about 10 seconds. A U-Net takes a thousandth
-// of that, a step of 1,000 time steps of two LSTM cells more. Then the bound so far is the answer.
+// The most work for one bound: the pivots of all its programs, each times the columns. That is about 10 seconds. A
+// U-Net takes a thousandth of it. 1,000 time steps of two LSTM cells would take more; then the bound so far is the
+// answer.
 constexpr std::uint64_t kMostWork = 1'000'000'000;
 
 // The most bytes that plain execution has present while each op runs.

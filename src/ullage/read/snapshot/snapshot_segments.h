@@ -11,13 +11,15 @@ namespace ullage::read {
 
 class SnapshotSegments final {
  public:
+  // Both must outlive this object.
   SnapshotSegments(SnapshotSource& source, SnapshotStacks& stacks);
 
   struct Made {
     unsigned device = 0;
     trace::Segment segment;
   };
-  // Reads a segment and its blocks, sorted by address. Totals that the file does not state are sums over the blocks.
+  // Reads a segment and its blocks, sorted by address. Totals that the file does not state are sums over the blocks. If
+  // the file is damaged, `source` has the error (failed()), and the result means nothing.
   Made read(PickleValue dict);
   // Whether a block so far had no address of its own, or had a `history` in place of frames, as torch 2.0 writes.
   bool met_old_blocks() const { return met_old_blocks_; }

@@ -42,9 +42,9 @@ class Recorder final : public OpListener, public SavedListener {
     std::function<void()> at_border;  // called at a border of steps, on the program's thread
     // Waits until the device has run the op, so that times are the kernels'. Empty: ops have run when they end.
     std::function<void()> synchronize;
-    store::LedgerSlot* slot = nullptr;
-    std::function<trace::ProcessFigures()> figures;
-    std::function<void(const std::string&)> warn;  // a line for the person; may be empty
+    store::LedgerSlot* slot = nullptr;               // gets what became of the file; must outlive this; may be null
+    std::function<trace::ProcessFigures()> figures;  // of the process as it is now; must be set
+    std::function<void(const std::string&)> warn;    // a line for the person; may be empty
   };
 
   explicit Recorder(Settings settings);
