@@ -331,7 +331,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                    "changes of the results that are allowed; default: not a bit changes.\nbf16: forward passes and "
                    "losses of a Python program run under bf16\nautocast, results differ in rounding; bf16,evaluation: "
                    "also\npasses that no backward pass follows; bf16,if-needed: only while no\nexact plan is "
-                   "cheaper; both may stand together")
+                   "cheaper; both may stand together. rounding, different\nor both with a comma: Ullage chooses "
+                   "changes of that class, if no\nexact way fits or costs little (docs/cli.md)")
       ->type_name("WORDS");
   verb->add_flag("--quiet", options.quiet, "print no summary and nothing about plans; warnings and errors stay");
   verb->footer(
