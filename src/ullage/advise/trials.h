@@ -77,8 +77,8 @@ Trial option_trial(const Choice& choice, std::int64_t value);
 Trial together(std::span<const Trial> trials);
 
 // Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. For a batch the
-// text names the largest divisor of `knob.value` that is at most `fits`: the gradients of equal parts add up to those
-// of the whole. If no divisor above 1 fits, and for other knobs, the text only names `fits`. A knob counts as a
+// text names the largest divisor of `knob.value` that is at most `fits`, because the gradients of equal parts add up to
+// those of the whole. If no divisor above 1 fits, and for other knobs, the text only names `fits`. A knob counts as a
 // batch if its name, which the user chose, has "batch" in it.
 std::string smaller_size(const Knob& knob, std::int64_t fits);
 

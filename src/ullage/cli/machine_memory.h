@@ -20,8 +20,8 @@ struct MachineMemory {
 // Reads /proc/meminfo and the control groups. A figure that cannot be read stays empty.
 MachineMemory read_machine_memory(const MachineRoots& roots);
 
-// Returns the smaller of the limit and the available memory, less 5 %: with a budget that is a little too large, the
-// machine swaps or kills the program. Returns zero, which means unlimited, if neither is known.
+// Returns the smaller of the limit and the available memory, less 5 %. If a budget is a little too large, the machine
+// swaps or kills the program. Returns zero, which means unlimited, if neither is known.
 Bytes auto_budget(const MachineMemory& memory);
 
 // Returns the largest sensible budget: the smaller of the total memory and the limit. Nothing if neither is known.

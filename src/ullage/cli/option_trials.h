@@ -26,8 +26,8 @@ std::vector<advise::Row> sizes_by_law(const predict::Prediction& prediction, con
 
 // The trials of one option. `runner` must outlive it.
 //
-// A number is searched from the smallest value up if the program does not fit as it is: a small program is run in a
-// fraction of the time. If the smallest value takes more than the present one, or fails, the search begins at the
+// If the program does not fit as it is, a number is searched from the smallest value up, because a small program runs
+// in a fraction of the time. If the smallest value takes more than the present one, or fails, the search begins at the
 // present one. If the smallest takes less and does not fit either, no value fits.
 class ChoiceTrials final {
  public:
@@ -37,8 +37,8 @@ class ChoiceTrials final {
 
   // Is the first trial one of the smallest value?
   bool begins_at_least() const;
-  // Tries one value, so that every option has one trial before any has two: of words the first other one, of numbers
-  // the one with which the search begins. A trial that goes on beyond `until` is ended; finish() repeats it.
+  // Tries one value, so that every option has one trial before any has two. Of words it is the first other one, of
+  // numbers the one with which the search begins. A trial that goes on beyond `until` is ended; finish() repeats it.
   void begin(std::chrono::steady_clock::time_point until);
   // Was the trial ended?
   bool is_late() const;

@@ -13,7 +13,7 @@
 namespace ullage::cli {
 
 // If an output is a terminal, the program gets a pseudoterminal of the same size, so that it prints colours and
-// progress as before; its size follows the real one's. A pseudoterminal is not the program's controlling terminal, so
+// progress as before. Its size follows the real one's. A pseudoterminal is not the program's controlling terminal, so
 // Ctrl-C and job control are untouched. Any other output becomes a pipe, and so does a terminal if no pseudoterminal
 // can be made. If our stdout and stderr are the same file, the program gets one terminal or pipe for both, so that its
 // lines keep their order.
@@ -39,7 +39,7 @@ class OutputCopy final {
 
   // Call this after the program has ended. Copies the rest of its output. Returns the kept lines of both outputs,
   // ordered by when each line was complete. If a process that the program started still has an output open, this forks
-  // a child, which goes on copying until that process ends; nothing of that is kept.
+  // a child. The child goes on copying until that process ends; nothing of that is kept.
   std::string finish();
 
  private:

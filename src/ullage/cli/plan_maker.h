@@ -35,7 +35,7 @@ struct PlanQuestion {
 void add_rates(PlanQuestion& question, const std::string& device, std::ostream& err);
 
 // Plans the step. `name` is the file's, for messages. BadArgument if there is no step of that number. BadFile if the
-// file has no step that can be planned, or if the verifier rejects the step or a plan: the file then contradicts
+// file has no step that can be planned. Also if the verifier rejects the step or a plan: then the file contradicts
 // itself, or the planner has an error.
 Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQuestion& question,
                                             const std::string& name, Progress& progress);

@@ -12,7 +12,7 @@
 
 namespace ullage::cli {
 
-// Writes pieces of 4 MiB to the same kind of file that a run spills to, for 0.1 s or up to 64 MiB, then reads them for
+// Writes pieces of 4 MiB to the same kind of file that a run spills to, for 0.1 s or up to 64 MiB. Then reads them for
 // 0.1 s. At least one piece is written and read, however long that takes. If the folder fills up meanwhile, the rates
 // are those of what was written. Returns an error if the folder has no room for one piece.
 Result<plan::Rates> measure_rates(const store::SpillPlace& place);

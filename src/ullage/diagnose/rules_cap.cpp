@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Causes: a limit below the device's size. Somebody set the limit (a fraction, a watermark, a heap, an arena, an
-// engine's share of the card, a budget of Ullage), or it is the largest block that a driver makes.
+// Causes: a limit below the device's size. Somebody set it: a fraction, a watermark, a heap, an arena, an engine's
+// share of the card, or a budget of Ullage. Or it is the largest block that a driver makes.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"

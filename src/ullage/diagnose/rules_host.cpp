@@ -124,8 +124,8 @@ std::optional<Finding> shared_memory(const Evidence& evidence) {
 
 // Returns whether the capacity is one that a discrete card shows. Most show from 3 % below to 0.5 % above a round size
 // (GiB). Some show less (docs/dry.md has the table). For these the size shown counts, from 0.5 % below to 2.5 % above
-// it: older drivers show a little more of the same card, as 14.76 GiB of a T4. A wider range around round sizes would
-// take in unified machines: GB10 shows 121.69 GiB.
+// it. Older drivers show a little more of the same card, such as 14.76 GiB of a T4. A wider range around round sizes
+// would take in unified machines: GB10 shows 121.69 GiB.
 bool is_a_cards_size(Bytes capacity) {
   const double gib = static_cast<double>(capacity.count) / static_cast<double>((1_GiB).count);
   for (double size :

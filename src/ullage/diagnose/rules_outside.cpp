@@ -211,8 +211,8 @@ std::optional<Finding> driver_refused(const Evidence& evidence) {
   }
   const Facts& facts = evidence.facts;
   if (!evidence.told_by_pool() || !facts.free || !facts.requested) return std::nullopt;
-  // A segment is rounded up to 2 MiB, and printed figures are rounded: what prints as "4.44 GiB free" may be less than
-  // a request that prints as "4.44 GiB".
+  // A segment is rounded up to 2 MiB, and printed figures are rounded. So what prints as "4.44 GiB free" may be less
+  // than a request that prints as "4.44 GiB".
   const Bytes spare = 2_MiB + evidence.precision * 2;
   if (saturating_sub(*facts.free, *facts.requested) < spare) return std::nullopt;
   if (facts.allowed && *facts.allowed < facts.capacity.value_or(*facts.allowed)) return std::nullopt;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules for what a program holds too long, or holds twice: a graph kept in validation, optimizer state, logits,
-// attention matrices, keys and values of a generation, a checkpoint beside the weights that were loaded from it. Edit a
-// threshold or a sentence for the user in the rule's function. A new rule is a row of kStepRules, described in
-// docs/explain.md.
+// The rules for what a program holds too long, or holds twice. It may be a graph kept in validation, optimizer state,
+// logits, attention matrices, or keys and values of a generation. Or a checkpoint stays beside the weights that were
+// loaded from it. Edit a threshold or a sentence for the user in the rule's function. A new rule is a row of
+// kStepRules, described in docs/explain.md.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -21,8 +21,8 @@ using trace::Category;
 // Returns the confidence of a cause that holds this share of the live bytes.
 double by_share(double part) { return part >= 0.5 ? 0.8 : part >= 0.3 ? 0.6 : part >= 0.15 ? 0.4 : 0.2; }
 
-// Returns the confidence of a finding that rests on names in a stack: half of `sure` if the request alone is larger
-// than the device, because that explains the failure.
+// Returns the confidence of a finding that rests on names in a stack: `sure`, or half of it if the request alone is
+// larger than the device. Then the request explains the failure.
 double hint(const Evidence& evidence, double sure) {
   const Facts& facts = evidence.facts;
   return facts.requested && facts.capacity && *facts.requested > *facts.capacity ? sure * 0.5 : sure;

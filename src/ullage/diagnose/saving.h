@@ -20,8 +20,7 @@ struct Part {
 
 // Returns by how many bytes the peak falls if all storages of a category, or of a role, lose `part`; zero if it does
 // not. The peak is the highest level of the whole recording. If a request failed at the moment that is diagnosed
-// (History::moment), only the recording up to that moment counts, and the level at that moment includes the refused
-// bytes.
+// (History::moment), only the recording up to that moment counts. The level at that moment includes the refused bytes.
 Bytes saving(const History& history, trace::Category category, Part part = {});
 Bytes saving(const History& history, Role role, Part part = {});
 

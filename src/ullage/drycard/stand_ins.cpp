@@ -194,8 +194,8 @@ class StandInMaker final {
   }
 
   // Opens a shared object. Many packages contain files that cannot be read, or that are for another machine. Such a
-  // file is left out with a note. In torch's folder it is an error, unless it is a text file with the name of a shared
-  // object (a linker script): that is left out with a note too.
+  // file is left out with a note. In torch's folder it is an error. But a text file with the name of a shared object (a
+  // linker script) is left out with a note there too.
   Status open(const std::string& path, bool of_torch) {
     auto opened = open_shared_object(path, of_torch);
     if (opened && opened->elf.machine() != kX86_64) opened = wrong_machine(*opened);

@@ -38,9 +38,9 @@ struct NeedsTakes {
 };
 
 // Answers from the takes. If they do not suffice, but one of them is at the size asked for, that take is the answer
-// (of_take()). BadArgument if the target does not name exactly the knobs of the takes, or if one of its knobs is below
-// that knob's smallest value in the takes. Also BadArgument if a knob has one value in all takes and the target has
-// another, or if compare() (sequence.h) refuses the takes.
+// (of_take()). BadArgument in four cases. The target does not name exactly the knobs of the takes. One of its knobs is
+// below that knob's smallest value in the takes. A knob has one value in all takes, and the target has another. Or
+// compare() (sequence.h) refuses the takes.
 Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& takes, const Question& question);
 
 // The figures of one take as it is (Law::None, measured). Does not look for the largest value that fits.

@@ -73,8 +73,8 @@ struct Crossing {
 std::vector<Crossing> crossings(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
 
 // Returns values of the knobs to record instead: as many as now, on the target's side of every crossing, and as small
-// as possible. The distance between two new values is the least distance between two present ones. All new values leave
-// the same remainder as the target when divided by that distance: takes of 32, 48, 64 and a target of 100 give 36, 52,
+// as possible. The distance between two new values is the least distance between two present ones. When divided by that
+// distance, all new values leave the same remainder as the target. Takes of 32, 48, 64 and a target of 100 give 36, 52,
 // 68. Layers with strides halve a side and round, so only sides with the same remainder follow one law. Nothing if
 // there are no such values below the target, or they are the present ones.
 std::optional<Grid> other_sizes(const trace::TraceFile& file, const Sequence& sequence,

@@ -158,7 +158,7 @@ std::string device_name(const RunReport& report);
 std::string allowance_line(const RunReport& report);
 
 // Makes the report. On a card all figures of bytes come from the runtime, because the operating system knows only the
-// machine's memory; on a dry card the process's peak comes from the dry card. Process figures are those of the slot
+// machine's memory. On a dry card the process's peak comes from the dry card. Process figures are those of the slot
 // with the highest resident peak; steps are those of the slot with the most steps.
 RunReport summarize(const store::LedgerPage& page, const ProcessEnd& end);
 

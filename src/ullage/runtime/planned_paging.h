@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Holds the three parts that decide which of the program's bytes move: Paging, which calls the pager for torch's ops;
-// the follower of a plan; and the planner. A session has one of these if its device has a tier below it to move bytes
-// to.
+// Holds the three parts that decide which of the program's bytes move. They are Paging, which calls the pager for
+// torch's ops, the follower of a plan, and the planner. A session has one of these if its device has a tier below it to
+// move bytes to.
 
 #include "ullage/runtime/following.h"
 #include "ullage/runtime/paging.h"

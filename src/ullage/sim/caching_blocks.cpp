@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of blocks of the caching allocator. This file makes and merges blocks, keeps the lists of free ones, and
-// fills an allocator with the segments that were there before a recording's first event (seed()). Edit it if torch's
-// allocator merges or orders blocks in another way. caching.h says what each field of a block and each figure counts.
+// The list of blocks of the caching allocator. This file makes and merges blocks and keeps the lists of free ones. It
+// also fills an allocator with the segments that were there before a recording's first event (seed()). Edit it if
+// torch's allocator merges or orders blocks in another way. caching.h says what each field of a block and each figure
+// counts.
 #include "ullage/base/check.h"
 #include "ullage/sim/caching.h"
 

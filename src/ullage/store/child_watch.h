@@ -2,9 +2,9 @@
 #pragma once
 
 // Tells when the children that this process made by fork have ended, and with them their own children that did not call
-// exec. The spill file needs this: a child may still read the slots that were in use at its fork, so they must not be
-// used again before it ends. Nobody has to wait for these processes or know their pids. Each fork of the parent gets a
-// pipe: the child holds the write end, and its own children inherit it. When the last of them ends or calls exec, the
+// exec. The spill file needs this, because a child may still read the slots that were in use at its fork. They must not
+// be used again before it ends. Nobody has to wait for these processes or know their pids. Each fork of the parent gets
+// a pipe: the child holds the write end, and its own children inherit it. When the last of them ends or calls exec, the
 // read end in the parent hangs up.
 
 #include "ullage/store/descriptor.h"

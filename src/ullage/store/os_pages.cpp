@@ -67,7 +67,7 @@ Result<AddressRange> OsPages::reserve(Bytes wanted) {
 
 bool OsPages::fill(Address at, Bytes length, PageKind kind) {
   if (mprotect(pointer(at), length.count, PROT_READ | PROT_WRITE) != 0) return false;
-  // If a kernel has huge pages always on, it may back a range of small pages by a huge page, and so make addresses
+  // If a kernel has huge pages always on, it may back a range of small pages by a huge page. That would make addresses
   // beside the range resident too. NOHUGEPAGE forbids that.
   madvise(pointer(at), length.count, kind == PageKind::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   if (populate(at, length)) return true;

@@ -56,7 +56,7 @@ Result<std::unique_ptr<UnnamedFile>> UnnamedFile::open(const std::string& folder
 UnnamedFile::UnnamedFile(std::string folder, const SpillCalls& calls, Descriptor file)
     : folder_(std::move(folder)), calls_(calls), file_(std::move(file)) {
   // Sets O_DIRECT after opening. If a file system refuses the flag, opening a file that has a name with it could create
-  // the file and then fail, which would leave the file behind.
+  // the file and then fail. That would leave the file behind.
   const int flags = ::fcntl(file_.number(), F_GETFL);
   direct_ = flags >= 0 && ::fcntl(file_.number(), F_SETFL, flags | O_DIRECT) == 0;
 }

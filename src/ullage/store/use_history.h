@@ -11,8 +11,8 @@
 //
 // The twin of the next op is expected to be the op after this twin. That holds for other sizes too (a batch of longer
 // sentences), because the sequence stays the same. If another op comes (an evaluation in between), the place is found
-// again by the last kContext ops: by ops on equal shapes, else by the ops alone. Neither step borders nor names are
-// needed: a parameter's next use may well lie in the next step.
+// again by the last kContext ops. First ops on equal shapes are looked for, else the ops alone. Neither step borders
+// nor names are needed: a parameter's next use may well lie in the next step.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

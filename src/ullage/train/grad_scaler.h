@@ -85,8 +85,8 @@ class GradScaler final {
 
   // Call it after update().
   State state_dict() const;
-  // Does nothing if this scaler is not enabled. BadFile, and nothing is changed: `state` is empty, lacks an entry of a
-  // scaler, has one that is not a scaler's, or has a value that no scaler can have.
+  // Does nothing if this scaler is not enabled. BadFile, and nothing is changed, if `state` is empty, lacks an entry of
+  // a scaler or has one that is not a scaler's. Also if it has a value that no scaler can have.
   Status load_state_dict(const State& state);
 
  private:

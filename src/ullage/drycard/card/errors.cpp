@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of CUDA that give the name and the text of an error, and the table of the errors that the dry card (a
+// The functions of CUDA that give the name and the text of an error. Their table has the errors that the dry card (a
 // CUDA card that is only pretended) can return. Add a row if a function of the dry card returns another error.
 
 #include "ullage/drycard/card/process.h"

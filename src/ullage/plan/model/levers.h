@@ -60,8 +60,8 @@ constexpr const char* word_of(Lever::Results results) {
   return "";
 }
 
-// If another way of the program's results is allowed too, an exact plan is kept without looking at that way if it adds
-// at most this share to a step's time.
+// An exact plan that adds at most this share to a step's time is kept. Ways that change results are then not looked at,
+// even if they are allowed.
 inline constexpr double kLittleTime = 0.05;
 
 // Turns a lever on by its word. Returns false if no lever has that word.

@@ -39,10 +39,10 @@ struct Birth {
   std::uint64_t maker = 0;  // SiteKey of the op during which it was born; zero: none, or not known
 };
 // Sets StepStorage::becomes and ::was. Pairs the storages that the step leaves with those that it found, in the order
-// of birth: first those of one size that ops of one kind made, then the rest by size alone. If the step leaves more or
-// fewer storages of a group than it found, it does not end as it began. Then none of that group is paired. A storage
-// from before the recording that outlives the step stays itself and gets no partner. All steps are taken to do the
-// same, so a batch that is loaded one step ahead becomes the batch. `births`: by storage; may be empty.
+// of birth. First it pairs those of one size that ops of one kind made, then the rest by size alone. If the step leaves
+// more or fewer storages of a group than it found, it does not end as it began. Then none of that group is paired. A
+// storage from before the recording that outlives the step stays itself and gets no partner. All steps are taken to do
+// the same, so a batch that is loaded one step ahead becomes the batch. `births`: by storage; may be empty.
 void link_steps(Step& step, const Table<StorageIndex, Birth>& births);
 
 }  // namespace ullage::plan

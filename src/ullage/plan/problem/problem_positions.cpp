@@ -5,8 +5,8 @@
 
 namespace ullage::plan {
 
-// Sums the levels of the storages that are not moved: the highest in each gap, the level at the gap's end, and the
-// highest while each op runs.
+// Sums the levels of the storages that are not moved. Of these it gives the highest in each gap, the level at the gap's
+// end, and the highest while each op runs.
 void ProblemBuilder::sum_static_levels() {
   gap_most_.assign(step_.gaps.size(), 0);
   left_.assign(step_.gaps.size(), 0);

@@ -102,8 +102,8 @@ void Policies::add_saved(SlotIndex slot) {
   saved_at_[v] = saved_.push_back(saved);
 }
 
-// Returns a figure for the moment after each saved tensor is made: the bytes of the saved tensors that were made until
-// then and are used after it in the forward pass. They would cross the end of a segment that ends there.
+// Returns a figure for the moment after each saved tensor is made. It counts the bytes of saved tensors that were made
+// until then and are used after it in the forward pass. They would cross the end of a segment that ends there.
 Table<SavedIndex, double> Policies::crossing_bytes() const {
   Table<SavedIndex, double> crossing(saved_.size(), 0);
   for (const SavedIndex at : saved_.ids()) {

@@ -31,7 +31,7 @@ constexpr double kLeastHot = 2e-4;  // as Annealing::hot
 
 // Each search for a start that goes from choice to choice ends after so many simulated ops (SearchEnd), in about a
 // second. A GPT of 24 layers needs less. One of 60 layers was planned in 13 s in place of 40, with +5.4 % in place of
-// +5.0 %; a step of 1,000 time steps of two LSTM cells in 10 s, which took more than 400.
+// +5.0 %. A step of 1,000 time steps of two LSTM cells was planned in 10 s in place of more than 400.
 constexpr std::uint64_t kEffortToStart = 40'000'000;
 
 // A search tries each slot about so often at most, so that a step of few ops is planned in little time. Of 30 plans of

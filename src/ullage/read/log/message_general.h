@@ -3,7 +3,7 @@
 
 // Leads (message_forms.h) with wordings that many programs use for a lack of memory. message_forms.cpp tries them after
 // the leads that name one program. A lead whose form begins with "plain" counts only if a text has no other error
-// (log.cpp), because it does not say who refused; only "plain-device" says whose memory it was. Add a row here for a
+// (log.cpp), because it does not say who refused. Only "plain-device" says whose memory it was. Add a row here for a
 // new wording that is not one program's own.
 
 #include "ullage/read/log/message_clauses.h"
@@ -17,8 +17,9 @@ using trace::Limit;
 // The line must also have a word such as "error". Rows whose wording is used for errors alone do not need it.
 inline constexpr std::uint16_t kPlain = kWithError;
 
-// A row has, as in Lead: the pattern (message_pattern.h explains $, % and *), who prints it, the form, the versions of
-// PyTorch (none here), the clauses with its figures, conditions on its place, and whose limit it names.
+// The fields of a row are those of Lead, in this order: the pattern (message_pattern.h explains $, % and *), who prints
+// it, the form, and the versions of PyTorch (none here). Then come the clauses with its figures, conditions on its
+// place, and whose limit it names.
 inline constexpr Lead kLeads[] = {
     // The words name a device, or a library or driver of one. Forms with "host": such a library ran out of the
     // machine's memory.

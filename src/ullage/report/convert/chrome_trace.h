@@ -27,8 +27,8 @@ class ChromeTrace final {
   void name_process(unsigned process, std::string_view name);
   void name_row(unsigned process, unsigned row, std::string_view name);
   // Times are in microseconds; `end` is not before `begin`. `args` is a JSON object. Names are plain text and are
-  // escaped here. The one exception is a counter's name: it is written between quotation marks as it is, so it must not
-  // contain a quotation mark, a backslash or a control character. A counter's `value` is in bytes.
+  // escaped here. The one exception is a counter's name, which is written between quotation marks as it is. So it must
+  // not contain a quotation mark, a backslash or a control character. A counter's `value` is in bytes.
   void counter(unsigned process, std::string_view name, std::int64_t at, std::uint64_t value);
   void slice(unsigned process, unsigned row, std::string_view name, std::int64_t begin, std::int64_t end,
              std::string_view args);

@@ -3,10 +3,9 @@
 
 // Works around an error in MKL 2024.2, which torch 2.11 to 2.13 bring along. MKL looks up the kernel of a vector
 // function at its first call. If two threads make that call at once, one may compute its whole chunk with a kernel of
-// half the bits: MKL's mode EP, enhanced performance, although torch asks for HA, high accuracy. The program's results
-// then differ from run to run by 1e-4 of a value.
-// This happens in about one start of 100 on a loaded machine (pytorch/pytorch issue 188792). A kernel that was looked
-// up once is right from then on.
+// half the bits. That is MKL's mode EP (enhanced performance), although torch asks for HA (high accuracy). The
+// program's results then differ from run to run by 1e-4 of a value. This happens in about one start of 100 on a loaded
+// machine (pytorch/pytorch issue 188792). A kernel that was looked up once is right from then on.
 
 namespace ullage::runtime {
 

@@ -319,8 +319,8 @@ void PlanFollower::mark_step() {
   steps_at_border_ = counts_.steps;
 }
 
-// A step may hold none of the ops with which the plan begins: the observed one also made the optimizer's state, or it
-// was a turn of another loop. Then no step of the plan begins, and leave() counts none as lost.
+// A step may hold none of the ops with which the plan begins, if the observed step also made the optimizer's state or
+// was a turn of another loop. No step of the plan begins then, and leave() counts none as lost.
 void PlanFollower::note_step_end() {
   if (!active_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(lock_);
