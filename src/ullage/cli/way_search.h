@@ -21,10 +21,10 @@ struct WaysFound {
   std::vector<std::string> words;         // of the chosen way; as they were if nothing that is allowed fits
 };
 
-// Predicts each way, and plans it if it does not fit `memory`. `words` are the program's, its name first.
+// Predicts each way, and plans it if it does not fit `memory`. `words` are the program's name and its arguments.
 // - If the program fits as it is, or with a plan that adds little (plan::kLittleTime), no other way is looked at.
-// - Of an option with words, all words before the present one are looked at. Of one with numbers, it is the largest
-//   below the present one that fits without a plan; if none does, the one that takes least.
+// - Of an option with words, all words before the present one are looked at. Of one with numbers, one number is: the
+//   largest below the present one that fits without a plan, or if none does, the number that takes least.
 // - A value whose rehearsal fails is left out.
 // Returns a failure if the program as it is cannot be predicted, or a signal came.
 std::variant<WaysFound, Failure> search_ways(RecordedProgram& program, const std::vector<std::string>& words,
