@@ -4,6 +4,8 @@
 // Blocks of small architectures: depthwise-separable convolutions, MobileNetV2's inverted residual, EfficientNet's
 // MBConv with squeeze-and-excitation. Children have the names that they have in torchvision, so its state_dicts fit.
 //
+// forward() takes (batch, from, height, width) and returns (batch, to, height', width'), each side as said below.
+//
 // Few parameters are not few bytes. A separable convolution keeps one more activation for backward than the convolution
 // that it replaces. The residual blocks widen their input inside, sixfold in most places. Measure, or run `ullage
 // predict`.
@@ -48,7 +50,8 @@ struct SeparableOptions {
   bool bias = false;
 };
 
-// Runs depthwise with the stride, then pointwise on the smaller result.
+// Runs depthwise with the stride, then pointwise on the smaller result. A side s becomes
+// (s + 2 padding - kernel) / stride + 1, rounded down.
 class SeparableConv2dImpl final : public torch::nn::Module {
  public:
   explicit SeparableConv2dImpl(const SeparableOptions& options);
@@ -59,7 +62,8 @@ class SeparableConv2dImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(SeparableConv2d);
 
-// The transpose of SeparableConv2d: runs pointwise on the smaller input, then depthwise with the stride.
+// The transpose of SeparableConv2d: runs pointwise on the smaller input, then depthwise with the stride. A side s
+// becomes (s - 1) stride - 2 padding + kernel.
 class SeparableConvTranspose2dImpl final : public torch::nn::Module {
  public:
   explicit SeparableConvTranspose2dImpl(const SeparableOptions& options);
@@ -73,8 +77,8 @@ TORCH_MODULE(SeparableConvTranspose2d);
 
 enum class Activation { None, ReLU6, SiLU };
 
-// A convolution that keeps the side (or divides it by the stride) if `kernel` is odd: "0". Then BatchNorm: "1". Then
-// the activation: "2", if there is one.
+// A convolution that keeps the side (or divides it by the stride, rounded up) if `kernel` is odd: "0". Then BatchNorm:
+// "1". Then the activation: "2", if there is one.
 struct ConvNormOptions {
   std::int64_t from = 0;
   std::int64_t to = 0;
@@ -93,7 +97,7 @@ struct InvertedResidualOptions {
 };
 
 // MobileNetV2 (https://arxiv.org/abs/1801.04381): widen, depthwise, narrow without an activation. The input is added
-// if its shape is the output's.
+// if its shape is the output's. A side is divided by the stride, rounded up. ContractError: a stride other than 1 or 2.
 class InvertedResidualImpl final : public torch::nn::Module {
  public:
   explicit InvertedResidualImpl(const InvertedResidualOptions& options);
@@ -106,7 +110,7 @@ class InvertedResidualImpl final : public torch::nn::Module {
 TORCH_MODULE(InvertedResidual);
 
 // Weighs each channel by a factor that is computed from the means of all channels (https://arxiv.org/abs/1709.01507),
-// with SiLU inside and a sigmoid at the end.
+// with SiLU inside and a sigmoid at the end. The result has the input's shape.
 class SqueezeExcitationImpl final : public torch::nn::Module {
  public:
   SqueezeExcitationImpl(std::int64_t channels, std::int64_t squeezed);
@@ -129,7 +133,8 @@ struct MBConvOptions {
 };
 
 // EfficientNet (https://arxiv.org/abs/1905.11946): an inverted residual with SiLU, and squeeze-and-excitation after the
-// depthwise convolution, to a quarter of `from` channels, at least 1.
+// depthwise convolution, to a quarter of `from` channels, at least 1. ContractError: a stride other than 1 or 2, or a
+// `drop` outside [0, 1].
 class MBConvImpl final : public torch::nn::Module {
  public:
   explicit MBConvImpl(const MBConvOptions& options);
