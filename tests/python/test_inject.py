@@ -207,6 +207,43 @@ for step in range(10):
     assert end.report["plan"] is not None and end.report["plan"]["steps"] > 0, end
 
 
+def test_weights_in_mapped_files_are_let_go(runs: Runs) -> None:
+    """192 MiB of weights, of which an op needs 8 at once. Once they are read they would stay in memory."""
+    script = runs.write("frozen.py", """
+import os
+import torch
+torch.set_num_threads(1)
+if not os.path.exists("frozen.pt"):
+    torch.save([torch.full((1024, 2048), 1 / 1024 + i * 1e-9) for i in range(24)], "frozen.pt")
+weights = torch.load("frozen.pt", mmap=True)
+kept = torch.ones(6 << 20)
+x = torch.ones(2, 1024)
+for step in range(3):
+    for weight in weights:
+        x = (x @ weight)[:, :1024]
+    embedded = torch.nn.functional.embedding(torch.tensor([3, 1000]), weights[step])
+    print(step, x.double().sum().item(), embedded.double().sum().item(), kept.sum().item())
+weights[2][7] = 2  # a copy of its pages, which no file has
+weights[2].numpy()[9, 5] = 3
+for step in range(2):
+    for weight in weights:
+        x = (x @ weight)[:, :1024]
+    print(x.double().sum().item(), weights[2][7].sum().item(), weights[2][9, 5].item())
+""")
+    plain, roomy = runs.plain_output(script), runs.roomy(script)
+    assert (roomy.code, roomy.out) == (0, plain), (plain, roomy)
+    budget = roomy.report["outside_pool_bytes"] - 60 * MIB
+    end = runs.under(budget, sys.executable, script)
+    assert (end.code, end.out) == (0, plain), (plain, end)
+    kept(end)
+    assert end.report["files_let_go_bytes"] > 60 * MIB and end.report["spilled_bytes"] == 0, end
+    least = end.report["least_budget_bytes"]
+    assert least <= budget, end
+    end = runs.under(least, sys.executable, script)
+    assert (end.code, end.out) == (0, plain), (plain, end)
+    kept(end)
+
+
 def test_steps_are_counted(runs: Runs) -> None:
     end = runs.roomy(runs.write("train.py", TRAINING))
     assert end.report["steps"] == 3, end

@@ -212,6 +212,7 @@ TEST(RunReport, HasEveryFieldOfTheContract) {
                             "spill_peak_bytes",
                             "rewrites_avoided_bytes",
                             "unmovable_bytes",
+                            "files_let_go_bytes",
                             "unannounced_accesses",
                             "spill_message",
                             "least_budget_bytes",
@@ -394,6 +395,7 @@ TEST(RunReport, AddsUpTheMovingOfAllProcesses) {
   EXPECT_EQ(report.moving.peak, 1800_MiB);
   EXPECT_EQ(report.moving.rewrites_avoided, 1400_MiB);
   EXPECT_EQ(report.moving.unmovable, 24_MiB);
+  EXPECT_EQ(report.moving.files_let_go, 10_MiB);
   EXPECT_EQ(report.moving.unannounced_accesses, 8u);
   EXPECT_DOUBLE_EQ(report.moving.waited.count, 2.0);
   EXPECT_DOUBLE_EQ(report.moving.beside.count, 6.0);

@@ -50,6 +50,7 @@ struct SampleRun {
     slot.saved_writes.store((700_MiB).count);
     slot.page_faults_healed.store(4);
     slot.unmovable.store((12_MiB).count);
+    slot.files_let_go.store((5_MiB).count);
     slot.least_budget.store((812_MiB).count);
     return slot;
   }

@@ -114,5 +114,15 @@ TEST(Session, SaysSoWhenTheBudgetIsPassed) {
   EXPECT_NE(test_slot().message.get().find("passed its budget"), std::string::npos);
 }
 
+TEST(Session, AWarningKeepsTheWordsOfARefusal) {
+  pooled();
+  EXPECT_THROW(torch::empty({1 << 30}), c10::OutOfMemoryError);
+  const std::string refusal = test_slot().message.get();
+  std::vector<char> outside((kTestBudget + 100_MiB).count, 1);
+  usleep(100000);
+  EXPECT_GT(test_slot().over_budget.load(), 90u << 20);
+  EXPECT_EQ(test_slot().message.get(), refusal);
+}
+
 }  // namespace
 }  // namespace ullage::runtime

@@ -257,7 +257,7 @@ TEST_F(BudgetTest, WhatIsTakenFromTheReserveIsNoPartOfWhatAStepShows) {
 
 // The least budget is the highest sum of pool and outside at one moment, not the sum of their separate peaks.
 TEST_F(BudgetTest, TheLeastIsTheMostThatWasNeededTogether) {
-  const Bytes start = Budget::least(105_MiB, Budget::kWarmUp);
+  const Bytes start = Budget::least(105_MiB, Budget::kWarmUp) + Budget::kLeastAllowance;
   const Bytes more = Budget::kMargin + Budget::kLeastAllowance;
   budget.resident_limit(0_B);
   EXPECT_EQ(budget.note_least(1_MiB), start) << "no run begins below";
@@ -296,6 +296,31 @@ TEST_F(BudgetTest, TheLeastHoldsAChargeUntilItIsDischarged) {
   budget.discharge(64_MiB);
   EXPECT_EQ(budget.note_least(140_MiB), 314_MiB + more) << "charged when the last window began";
   EXPECT_EQ(budget.note_least(200_MiB), 314_MiB + more);
+}
+
+// Weights in a mapped file: their pages can be let go, so no reserve stands for them and no least budget holds them.
+TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
+  const Bytes before = budget.resident_limit(0_B);
+  budget.in_files(0_B, 30_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB) << "room for what an op will read";
+  resident = 105_MiB + 20_MiB;  // it has read a part
+  EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB);
+  EXPECT_EQ(budget.outside_for_good(), 105_MiB);
+  budget.in_files(30_MiB, 0_B);
+  resident = 105_MiB + 30_MiB;
+  EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB) << "once, and beside the reserve";
+  EXPECT_EQ(budget.outside(), 135_MiB);
+  EXPECT_EQ(budget.outside_for_good(), 105_MiB);
+  for (int step = 0; step < 4; ++step) {
+    budget.resident_limit(0_B);
+    budget.end_step();
+  }
+  EXPECT_EQ(budget.expected_outside(), 105_MiB);
+  budget.in_files(0_B, 0_B);
+  resident = 105_MiB;
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - 105_MiB - Budget::kMargin);
+  EXPECT_EQ(budget.note_least(50_MiB), std::max(50_MiB + 105_MiB + Budget::kMargin + Budget::kLeastAllowance,
+                                                Budget::least(105_MiB, Budget::kWarmUp) + Budget::kLeastAllowance));
 }
 
 TEST_F(BudgetTest, NeverGoesBelowZeroAndSaysWhatIsMissing) {

@@ -2,8 +2,9 @@
 #pragma once
 
 // Declares what the sources of libullage_preload.so call of each other, and what the library exports for the runtime
-// and the Python package. The library also exports the functions of libc that it stands before, such as malloc and
-// read. Those are not declared here, but defined in large_requests.cpp and system_calls.cpp.
+// and the Python package. The library also exports the functions of libc that it stands before, such as malloc,
+// mmap and read. Those are not declared here, but defined in large_requests.cpp, file_mappings.cpp and
+// system_calls.cpp.
 
 #include <dlfcn.h>
 #include <sys/uio.h>
@@ -68,6 +69,12 @@ extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtim
 // calls it with 4 MiB when requests of 64 KiB and more add up to that and the process grew meanwhile. `listener` runs
 // on the thread that requests, and must not make such requests itself. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
+
+// For the runtime: calls `mapped` after the program has mapped a file for itself alone and not to run it, and
+// `unmapping` before whatever stands at an address is taken away or replaced. Both run on the program's thread. Null:
+// nobody is called.
+extern "C" __attribute__((visibility("default"))) void ullage_announce_file_mappings(
+    void (*mapped)(void* at, std::size_t size, bool writable), void (*unmapping)(void* at, std::size_t size));
 
 // For the runtime: has `hold` called with the buffers of a system call of the program that failed with EFAULT.
 // `written`: the call writes to them. If `hold` returns true, the bytes are there now and stay. Then the call is tried

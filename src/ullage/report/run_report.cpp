@@ -130,6 +130,7 @@ Moving moving_of(const std::vector<const LedgerSlot*>& used) {
     add(moving.peak.count, slot->spilled_peak);
     add(moving.rewrites_avoided.count, slot->saved_writes);
     add(moving.unmovable.count, slot->unmovable);
+    add(moving.files_let_go.count, slot->files_let_go);
     add(moving.unannounced_accesses, slot->page_faults_healed);
     add(waited_us, slot->spill_wait_us);
     add(beside_us, slot->spill_background_us);

@@ -68,7 +68,8 @@ struct Moving {
   Seconds beside;          // time of moving while the program computed
   Bytes peak;              // peak bytes in the spill file; with several processes, the sum of their peaks
   Bytes rewrites_avoided;  // bytes not written again, because they had not changed
-  Bytes unmovable;         // bytes of small storages, and the most that one op used of storages outside the pool
+  Bytes unmovable;  // bytes of small storages, and the most that one op used outside the pool and no mapped file holds
+  Bytes files_let_go;  // bytes of mapped files that were let go; the next touch reads them again
   std::uint64_t unannounced_accesses = 0;
   std::string message;  // why moving failed last, one line
 

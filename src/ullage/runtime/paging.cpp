@@ -3,9 +3,13 @@
 
 #include "ullage/runtime/ops/op_info.h"
 
+#include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace ullage::runtime {
 namespace {
@@ -20,11 +24,64 @@ bool says_all_writes(const OpCall& call) {
   return false;
 }
 
-Inputs inputs_of(const OpCall& call) {
+// To read one page may map those around it, up to 64 KiB on each side.
+constexpr Bytes kAroundAPick = 128_KiB;
+
+// Calls f(tensor) for each tensor among the arguments of `call`.
+template <class F>
+void each_argument(const OpCall& call, const F& f) {
+  for (const c10::IValue& argument : call.arguments) each_tensor(argument, f);
+}
+
+// The bytes that a tensor reaches, from the begin of its storage; nothing if it is no plain one.
+std::optional<std::pair<Bytes, Bytes>> reach(const at::Tensor& tensor) {
+  if (tensor.layout() != c10::kStrided || tensor.numel() == 0) return std::nullopt;
+  std::int64_t last = tensor.storage_offset();
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
+  const auto bytes = [&](std::int64_t elements) {
+    return Bytes{static_cast<std::uint64_t>(elements) * tensor.itemsize()};
+  };
+  return std::pair(bytes(tensor.storage_offset()), bytes(last + 1));
+}
+
+// The most that an op which picks by indices brings into memory of `table`: a row for each index.
+Bytes most_picked(const OpCall& call, const at::Tensor& table) {
+  std::uint64_t indices = 0;
+  each_argument(call, [&](const at::Tensor& tensor) {
+    const bool picks = tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt;
+    if (picks) indices += static_cast<std::uint64_t>(tensor.numel());
+  });
+  const Bytes row{table.nbytes() / static_cast<std::uint64_t>(std::max<std::int64_t>(table.size(0), 1))};
+  return (row + kAroundAPick) * indices;
+}
+
+// Narrows `input`, a storage in a mapped file, to what the op reads of it. False: the op reads nothing of it.
+bool narrow_to_what_is_read(store::OpInput& input, const OpCall& call) {
+  const OpInfo& info = info_of(*call.handle);
+  if (info.only_views) return false;
+  std::optional<std::pair<Bytes, Bytes>> read;
+  each_argument(call, [&](const at::Tensor& tensor) {
+    if (bytes_of(*tensor.unsafeGetTensorImpl()) != input.storage) return;
+    const auto one = reach(tensor);
+    if (!one) return;
+    read = read ? std::pair(std::min(read->first, one->first), std::max(read->second, one->second)) : *one;
+    if (info.picks && tensor.dim() > 0 && c10::isFloatingType(tensor.scalar_type()))
+      input.at_most = most_picked(call, tensor);
+  });
+  if (!read) return true;
+  input.storage = input.storage + read->first;
+  input.size = read->second - read->first;
+  return true;
+}
+
+Inputs inputs_of(const OpCall& call, const store::Pager& pager) {
   Inputs inputs;
   const bool said = says_all_writes(call);
   for (const StorageUse& use : call.inputs) {
-    if (!use.unread) inputs.push_back({use.begin, use.size, use.written, use.sliceable, said && !use.written});
+    if (use.unread) continue;
+    store::OpInput input{use.begin, use.size, use.written, use.sliceable, said && !use.written};
+    const bool of_file = !pager.store().owns(use.begin) && pager.holds_file(use.begin);
+    if (!of_file || narrow_to_what_is_read(input, call)) inputs.push_back(input);
   }
   return inputs;
 }
@@ -32,12 +89,12 @@ Inputs inputs_of(const OpCall& call) {
 }  // namespace
 
 bool Paging::fits(const OpCall& call) {
-  const Inputs inputs = inputs_of(call);
+  const Inputs inputs = inputs_of(call, pager_);
   return pager_.fits(std::span(inputs.data(), inputs.size()));
 }
 
 void Paging::begin(OpCall& call) {
-  const Inputs inputs = inputs_of(call);
+  const Inputs inputs = inputs_of(call, pager_);
   if (const auto missing = pager_.begin_op(call.signature, std::span(inputs.data(), inputs.size()))) {
     pool_.refuse(*missing, std::string(call.name));
   }

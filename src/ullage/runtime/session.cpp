@@ -16,6 +16,7 @@
 #include "ullage/runtime/python/python_process.h"
 #include "ullage/runtime/record/recorder.h"
 #include "ullage/runtime/session_figures.h"
+#include "ullage/store/os_file_pages.h"
 #include "ullage/store/pager.h"
 #include "ullage/store/process_memory.h"
 
@@ -157,6 +158,12 @@ class Running final : public Session, public PoolListener {
   void make_way(Bytes bytes) override {
     if (device_->is_the_process()) watch_->make_way(bytes);
   }
+  void file_mapped(Address at, Bytes size, bool writable) override {
+    if (follows_files()) files_.mapped_at(at, size, writable);
+  }
+  void about_to_unmap(Address at, Bytes size) override {
+    if (files_.unmapped_at(at, size)) pager_->file_unmapped({at, size});
+  }
   bool grant(Bytes bytes) override {
     note_least();  // the granted bytes will stand outside the pool
     return charges_->grant(bytes);
@@ -206,11 +213,18 @@ class Running final : public Session, public PoolListener {
   };
   Recorders recorders() { return {recorder(), paging_ ? paging_->observer() : nullptr}; }
 
+  // Pages of mapped files are the process's memory, and ops must be seen to know when they are used.
+  bool follows_files() const { return moves_ && device_->is_the_process(); }
+
   store::Pager::Settings pager_settings() {
     store::Pager::Settings settings = device_->pager_settings();
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults &= settings_.stress != Stress::Strict;
     settings.last_resort = [this] { return somebody_gives_way(); };
+    if (device_->is_the_process()) {
+      settings.files = &files_;
+      settings.in_files = [this](Bytes there, Bytes coming) { budget_.in_files(there, coming); };
+    }
     if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
     return settings;
   }
@@ -416,6 +430,7 @@ class Running final : public Session, public PoolListener {
   const std::unique_ptr<BudgetedDevice> device_;
   const Bytes outside_expected_;
   store::Budget budget_;
+  store::OsFilePages files_;
   // Set by open() and begin(), in this order.
   std::unique_ptr<store::Store> store_;
   std::optional<SessionFigures> figures_;

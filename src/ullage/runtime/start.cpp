@@ -220,11 +220,25 @@ Result<Session*> start_session(store::Ledger from, bool launched) {
   return Session::start(std::move(settings));
 }
 
-// If libullage_preload.so is in this process, has the heap's large requests announced, and failed system calls healed.
+Address address_of(void* at) { return {reinterpret_cast<std::uint64_t>(at)}; }
+
+void note_mapped(void* at, std::size_t size, bool writable) {
+  Session::current()->file_mapped(address_of(at), Bytes{size}, writable);
+}
+
+void note_unmapping(void* at, std::size_t size) { Session::current()->about_to_unmap(address_of(at), Bytes{size}); }
+
+// If libullage_preload.so is in this process, has the heap's large requests and the mapping of files announced, and
+// failed system calls healed.
 void follow_the_program() {
   using Listener = void (*)(std::size_t);
   const auto announce = reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "ullage_announce_large_requests"));
   if (announce != nullptr) announce([](std::size_t bytes) { Session::current()->make_way(Bytes{bytes}); });
+  using Mapped = void (*)(void*, std::size_t, bool);
+  using Unmapping = void (*)(void*, std::size_t);
+  const auto announce_files =
+      reinterpret_cast<void (*)(Mapped, Unmapping)>(dlsym(RTLD_DEFAULT, "ullage_announce_file_mappings"));
+  if (announce_files != nullptr) announce_files(&note_mapped, &note_unmapping);
   using Hold = bool (*)(const iovec*, std::size_t, bool);
   const auto heal = reinterpret_cast<void (*)(Hold, void (*)())>(dlsym(RTLD_DEFAULT, "ullage_heal_system_calls"));
   if (heal != nullptr) heal(&hold_buffers, &let_buffers_go);

@@ -24,7 +24,8 @@ Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<B
       tree_(tree),
       lends_(lends),
       outside_(outside_start.count),
-      least_(least(outside_start, warm_up).count) {}
+      outside_for_good_(outside_start.count),
+      least_((least(outside_start, warm_up) + kLeastAllowance).count) {}
 
 Bytes Budget::others() const { return tree_ != nullptr ? tree_->others() : Bytes{}; }
 
@@ -35,14 +36,24 @@ Bytes Budget::needed_beside(Bytes outside, Bytes others) const {
   return std::max(outside, kept) + kMargin + saturating_sub(others, expected);
 }
 
+Bytes Budget::note_for_good(Bytes outside) {
+  const Bytes most = saturating_sub(outside, Bytes{files_there_.load()});
+  const Bytes least = saturating_sub(most, Bytes{files_coming_.load()});
+  const Bytes now = std::clamp(outside_for_good(), least, most);
+  outside_for_good_.store(now.count);
+  return now;
+}
+
 Bytes Budget::beside(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
-  raise(outside_of_step_, saturating_sub(outside_now, Bytes{charged_.load() + taken_from_reserve_.load()}));
+  const Bytes for_good = note_for_good(outside_now);
+  raise(outside_of_step_, saturating_sub(for_good, Bytes{charged_.load() + taken_from_reserve_.load()}));
   const Bytes others_now = others();
-  raise(needed_lately_, needed_beside(outside_now, others_now));
-  return std::max(outside_now, expected_outside()) + kMargin + others_now;
+  raise(needed_lately_, needed_beside(for_good, others_now));
+  const Bytes files{files_there_.load() + files_coming_.load()};
+  return files + std::max(for_good, expected_outside()) + kMargin + others_now;
 }
 
 Bytes Budget::resident_limit(Bytes pool_resident) {
@@ -59,13 +70,13 @@ Bytes Budget::missing(Bytes pool_resident) {
 // the request could not be served without any other process: then no other one should move anything for it.
 bool Budget::recount(Bytes needed) {
   if (unlimited() || tree_ == nullptr) return false;
-  const bool may_fit = needed + outside() + kMargin <= stated();
+  const bool may_fit = needed + outside_for_good() + kMargin <= stated();
   const Bytes held = needed + std::max(outside(), expected_outside());
   return tree_->count(may_fit ? saturating_sub(held, resident_()) : Bytes{});
 }
 
 void Budget::charge(Bytes bytes) {
-  if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_.load());
+  if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_for_good_.load());
   if (lends_) raise(needed_lately_, needed_beside({}, others()));
 }
 
@@ -84,7 +95,7 @@ Bytes Budget::expected_outside() const {
 
 Bytes Budget::still_needed() const {
   const bool still = !lends_ || charged_.load() > 0;
-  return still ? needed_beside(lends_ ? Bytes{} : outside(), others()) : Bytes{};
+  return still ? needed_beside(lends_ ? Bytes{} : outside_for_good(), others()) : Bytes{};
 }
 
 Bytes Budget::least_with(Bytes at_once) const {
@@ -113,7 +124,7 @@ void Budget::end_step() {
 
 bool Budget::lend() {
   const Bytes before = expected_outside();
-  if (!lends_ || before <= std::max(outside(), charged_outside())) return false;
+  if (!lends_ || before <= std::max(outside_for_good(), charged_outside())) return false;
   set_aside_.store(0);
   foreseen_.store(0);
   return true;

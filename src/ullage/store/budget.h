@@ -15,7 +15,8 @@
 //
 // The margin covers growth between two measurements and the kernel's counting error. The kernel counts pages for each
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
-// free too.
+// free too. Pages of mapped files (weights) stand outside as well, but can be let go (file_pages.h): the pool has to
+// leave room for those that are there, and no reserve follows them.
 //
 // Later the reserve follows what is measured. After the third step it is the most that was outside in that step, and
 // each later step can only raise it.
@@ -69,6 +70,8 @@ class Budget final : public Limit {
 
   // The bytes that the process held outside the pool when the limit was last asked for.
   Bytes outside() const { return Bytes{outside_.load()}; }
+  // outside() without the pages of mapped files that can be let go (in_files()).
+  Bytes outside_for_good() const { return Bytes{outside_for_good_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
   // The bytes reserved for the outside, charges and foreseen bytes included. Charges are added to the reserve, or to
@@ -95,6 +98,15 @@ class Budget final : public Limit {
   // ends it, and so does lend().
   void foresee(Bytes outside) { foreseen_.store(outside.count); }
 
+  // Says how many bytes of mapped files are in memory and can be let go (`there`), and how many more may be read in
+  // soon
+  // (`coming`). The pool may have neither, and no reserve stands for them. They are not part of the least budget: what
+  // an op needs of them at once is part of note_least()'s `at_once`.
+  void in_files(Bytes there, Bytes coming) {
+    files_there_.store(there.count);
+    files_coming_.store(coming.count);
+  }
+
   // Reserves bytes that a consumer outside the pool is about to take, on top of those that are there now, until
   // discharge(). The caller has the pool make room for them.
   void charge(Bytes bytes);
@@ -117,6 +129,9 @@ class Budget final : public Limit {
  private:
   // Measures the bytes outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
+  // Returns outside_for_good(), for `outside` just measured. While pages are being read in, it is not known how many of
+  // them are there already. Then the last value stands, unless it is impossible.
+  Bytes note_for_good(Bytes outside);
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
@@ -144,7 +159,9 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> foreseen_{0};
   std::atomic<std::uint64_t> taken_from_reserve_{0};
   std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
+  std::atomic<std::uint64_t> files_there_{0}, files_coming_{0};
   std::atomic<std::uint64_t> outside_;
+  std::atomic<std::uint64_t> outside_for_good_;
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
   // The most in this step, without charges and without what was taken from the reserve.

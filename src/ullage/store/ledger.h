@@ -96,7 +96,9 @@ struct LedgerSlot {
   Word page_faults_healed{0};  // unannounced accesses: page faults at evicted storages (PagerCounts::faults)
   Word least_budget{0};        // the least budget so far, without refused requests; 0: not known
   Word refused_least{0};       // the least budget if the last refused request is counted as served
-  Word unmovable{0};           // bytes that cannot be evicted: slabs, and inputs (of one op) that are outside the pool
+  Word unmovable{
+      0};  // bytes that no eviction frees: slabs, and inputs (of one op) that are outside pool and mapped files
+  Word files_let_go{0};  // bytes of mapped files that were let go, to be read again when they are touched
 
   // The take, if one is recorded.
   Word recorded{0};           // 1: the file was written
@@ -141,7 +143,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 13;
+  static constexpr std::uint32_t kLayout = 14;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;

@@ -10,12 +10,12 @@ constexpr std::uint64_t kFarAway = 1ull << 40;  // stands for "far away": more o
 }  // namespace
 
 // The header has these four rules, in this order, and their reasons.
-std::uint64_t distance(const Pageable& storage, const UseHistory& history) {
+std::uint64_t distance(const Uses& uses, const UseHistory& history) {
   const std::uint64_t now = history.now().value;
-  const auto next = history.next(storage.last_use);
+  const auto next = history.next(uses.last_use);
   if (next && next->at.value >= now) return next->at.value - now + 1;
-  if (storage.saves > 0) return now - storage.saved_at.value + 1;
-  const std::uint64_t since = now - storage.used_at.value;
+  if (uses.saves > 0) return now - uses.saved_at.value + 1;
+  const std::uint64_t since = now - uses.used_at.value;
   return since < kSoon ? since + 1 : kFarAway - since;
 }
 

@@ -30,7 +30,15 @@ namespace ullage::store {
 
 enum class Where { Resident, Spilled, Returning, Dropped };
 
-struct Pageable {
+// When it was used: what distance() goes by.
+struct Uses {
+  std::uint32_t saves = 0;  // how many times autograd has it saved at present
+  OpId saved_at;            // when the first of these saves came
+  OpId used_at;             // the last op that read or made it
+  UseId last_use;
+};
+
+struct Pageable : Uses {
   StorageId id;  // never used twice, unlike the address
   Bytes size;    // asked for
   Bytes span;    // whole pages
@@ -45,12 +53,8 @@ struct Pageable {
   std::uint32_t pins = 0;          // one per running op that uses or made it, one while not `met`, one if `captured`
   bool met = true;                 // false: no op used or made it yet (Pager::Settings::libraries_take_blocks)
   bool captured = false;           // a captured graph uses it: it stays pinned for good
-  std::uint32_t saves = 0;         // how many times autograd has it saved at present
-  OpId saved_at;                   // when the first of these saves came
-  OpId used_at;                    // the last op that read or made it
   std::uint64_t ops = 0;           // how many ops that have it as an input began so far
-  UseId last_use;
-  std::uint64_t adopted = 0;  // how often it got the pages of another storage, in which it was recomputed
+  std::uint64_t adopted = 0;       // how often it got the pages of another storage, in which it was recomputed
   // Which page fault brought it back last, counted from 1 over all storages (PagerCounts). 0: an op brought it back, or
   // it never left.
   std::uint64_t healed = 0;
@@ -67,11 +71,12 @@ struct Pageable {
 // By address. Nodes are stable, so a reference stays valid until its storage is freed.
 using Pageables = std::map<Address, Pageable>;
 
-// Estimates in how many ops the storage is needed again. The farthest is evicted first.
+// Estimates in how many ops a storage, or a piece of a file (pager_core.h), is needed again. The farthest is evicted
+// first.
 //   1. If the history predicts its next use or its end (use_history.h) for an op to come: as many ops as predicted.
 //   2. Else, if autograd has saved it: the longer ago, the farther, because backward is forward's mirror image.
 //   3. Else, if it was used a few ops ago: soon again.
 //   4. Else: far away. Of these, the most recently used is the farthest, because programs go round in circles.
-std::uint64_t distance(const Pageable& storage, const UseHistory& history);
+std::uint64_t distance(const Uses& uses, const UseHistory& history);
 
 }  // namespace ullage::store

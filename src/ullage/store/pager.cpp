@@ -124,7 +124,10 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
   fruitless_tries_ = {};
   ThreadOps& ops = ops_here();
   const std::size_t first = ops.held.size();
-  ops.frames.push_back({.signature = signature, .first = first, .sliceable = {}});
+  Frame& frame = ops.frames.emplace_back();
+  frame.signature = signature;
+  frame.first = first;
+  frame.first_file = ops.files.size();
   Bytes foreign{};
   Bytes away{};
   const Bytes diverged = diverged_;
@@ -132,7 +135,11 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
     const auto found = around(input.storage);
     if (found == storages_.end()) {
       if (store_.owns(input.storage)) continue;
-      foreign += input.size;
+      if (holds_file(input.storage)) {
+        hold_file(input);
+      } else {
+        foreign += input.size;
+      }
       diverge_outside(input);
       continue;
     }
@@ -152,6 +159,13 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
   sliceable_ += ops.frames.back().sliceable;
   note_at_once({});
   if (diverged_ > diverged && captures_ == 0) give_way(lock);
+  if (ops.frames.back().files_coming > Bytes{}) {
+    const Waiting waiting(*this);
+    if (std::optional<Shortage> missing = make_room_for_files(lock)) {
+      close_frame(false);
+      return missing;
+    }
+  }
   if (away == Bytes{}) return std::nullopt;
 
   const Waiting waiting(*this);
@@ -199,6 +213,7 @@ void PagerCore::close_frame(bool record) {
     storage->last_use = history_.add_use(storage->last_use);
     storage->used_at = self;
   }
+  if (ops.files.size() > frame.first_file) release_files(frame, record ? std::optional(self) : std::nullopt);
   sliceable_ -= frame.sliceable;
   ops.held.resize(frame.first);
   ops.frames.pop_back();
@@ -217,7 +232,7 @@ bool PagerCore::fits(std::span<const OpInput> inputs) {
     }
   }
   const Bytes of_outputs = of_inputs + of_others;  // at most, for ops over lists
-  return pinned_ + store_.counts().slabs + of_inputs + of_outputs <= store_.counts().limit;
+  return pinned_ + store_.counts().slabs + of_inputs + of_outputs <= store_.counts().limit + files_to_let_go();
 }
 
 void PagerCore::saved(Address at) {
@@ -253,7 +268,13 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
   static thread_local int in_a_row = 0;
   Lock lock(lock_);
   const auto found = around(at);
-  if (found == storages_.end()) return {Fault::NotOurs, {}, {}};
+  if (found == storages_.end()) {
+    // A page that was being let go while the program wrote to it: by now it can be written to (FilePages::let_go()).
+    if (!holds_file(at)) return {Fault::NotOurs, {}, {}};
+    in_a_row = last == at ? in_a_row + 1 : 0;
+    last = at;
+    return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}, {}};
+  }
   const Address begin = found->first;
   Pageable& storage = found->second;
   if (storage.where == Where::Resident) {
@@ -357,6 +378,7 @@ void PagerCore::evict_all() {
 PagerCounts PagerCore::counts() const {
   const Lock lock(lock_);
   PagerCounts counts = counts_;
+  counts.files_there = files_there_;
   counts.spill_failure = spill_failure_;
   counts.waited = {static_cast<double>(waited_ns_.load()) * 1e-9};
   return counts;
@@ -385,10 +407,12 @@ void PagerCore::before_fork() {
   written_since_fork_.clear();
   if (spill_ != nullptr) spill_->before_fork();
   store_.fork_lock().lock();
+  if (settings_.files != nullptr) settings_.files->fork_lock().lock();
   lock.release();  // held until after the fork
 }
 
 void PagerCore::after_fork_in_parent() {
+  if (settings_.files != nullptr) settings_.files->fork_lock().unlock();
   store_.fork_lock().unlock();
   diverge(store_.counts().slabs);  // small blocks are written all the time, so they do not stay shared
   if (spill_ != nullptr) spill_->after_fork_in_parent();
@@ -396,6 +420,9 @@ void PagerCore::after_fork_in_parent() {
 }
 
 void PagerCore::after_fork_in_child() {
+  if (settings_.files != nullptr) settings_.files->fork_lock().unlock();
+  files_.clear();  // the kernel gives the child none of the pages that can be let go
+  files_there_ = {};
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;
@@ -459,7 +486,8 @@ void PagerCore::unpin(Pageable& storage) {
 
 // Returns how many bytes must be resident at this moment, `request` included, and notes the number.
 Bytes PagerCore::note_at_once(Bytes request) {
-  const Bytes at_once = saturating_sub(pinned_, sliceable_) + store_.counts().slabs + request;
+  const Bytes at_once = saturating_sub(pinned_, sliceable_) + store_.counts().slabs + files_in_use_ + request;
+  counts_.files_at_once_peak = std::max(counts_.files_at_once_peak, files_in_use_);
   keep_at_once(at_once);
   return at_once;
 }
@@ -504,7 +532,9 @@ void PagerCore::note_pressure() {
   const StoreCounts counts = store_.counts();
   // The pressure also begins when two more storages of the largest size would pass the limit. Ops must be followed
   // before they meet the limit, because the storages of an op that began unfollowed are not pinned.
-  const Bytes held = counts.resident - counts.idle;
+  // Mapped files that are not in memory yet count as if they were.
+  const Bytes files = settings_.files != nullptr ? settings_.files->mapped() : Bytes{};
+  const Bytes held = counts.resident - counts.idle + saturating_sub(files, files_there_);
   if (held > counts.limit / 100 * kPressurePercent || held + largest_ * 2 > counts.limit) under_pressure_.store(true);
 }
 

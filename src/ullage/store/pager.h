@@ -14,6 +14,7 @@
 // Thread-safe. The implementation is in pager_core.h.
 
 #include "ullage/base/bytes.h"
+#include "ullage/store/file_pages.h"
 #include "ullage/store/op_signature.h"
 #include "ullage/store/pager_counts.h"
 #include "ullage/store/planned_moves.h"
@@ -34,10 +35,12 @@ namespace ullage::store {
 // A request that was not served, and why no room was made for it. If a storage could not be brought back for another
 // reason than lack of room, only `refusal.requested` and `spill_failure` (the reason) are set.
 struct Shortage {
-  Refusal refusal;        // the store's; `limit` and `needed` are those of the last attempt
-  Bytes at_once;          // the request, pinned storages and slabs, less OpInput::sliceable: no smaller pool would do
-  Bytes pinned;           // the pinned storages (those of ops in flight), sliceable ones too
-  bool can_move = false;  // false: nothing could be spilled, for lack of a tier or in a forked child
+  Refusal refusal;  // the store's; `limit` and `needed` are those of the last attempt
+  // The request, pinned storages and slabs, less OpInput::sliceable, and what ops in flight read of mapped files: no
+  // smaller pool would do.
+  Bytes at_once;
+  Bytes pinned;               // the pinned storages (those of ops in flight), sliceable ones too
+  bool can_move = false;      // false: nothing could be spilled, for lack of a tier or in a forked child
   std::string spill_failure;  // why nothing could be spilled; empty: no write failed, but nothing was left to spill
 };
 
@@ -49,6 +52,9 @@ struct OpInput {
   // With less room the op would run in slices, and the largest slice would not use this storage.
   bool sliceable = false;
   bool only_read = false;  // surely: the op announces all that it writes. Matters if Settings::notices_writes is false
+  // If it lies in a mapped file (Settings::files) and the op reads only a part of it: no more bytes than these come
+  // into memory. Else nothing, and `storage` and `size` say what the op reads.
+  std::optional<Bytes> at_most = std::nullopt;
 };
 
 class Pager {
@@ -81,6 +87,13 @@ class Pager {
     // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
     // consumer.
     std::function<bool()> last_resort;
+    // The files that the program has mapped. Before an op reads pages of them that are not in memory, room is made for
+    // these. Before a storage is evicted, pages of files are let go that no op in flight uses. Null: files are left
+    // alone. It must outlive the pager.
+    FilePages* files = nullptr;
+    // Called when the bytes of mapped files that can be let go have changed. `there`: those in memory; `coming`: those
+    // that ops in flight may read in. The limit must leave room for both. Set if `files` is. The pager's lock is held.
+    std::function<void(Bytes there, Bytes coming)> in_files;
   };
 
   // `spill`: the tier to spill to. Null: nothing can be spilled, and the store's refusals are passed on. Both must
@@ -136,6 +149,11 @@ class Pager {
   // Evicts every storage that no op in flight uses. For Settings::evict_all and tests. Does nothing during a capture.
   virtual void evict_all() = 0;
 
+  // Does a mapped file lie at `at` (Settings::files)?
+  virtual bool holds_file(Address at) const = 0;
+  // Part of a file is no longer mapped.
+  virtual void file_unmapped(AddressRange range) = 0;
+
   // The body of the background thread; never returns.
   virtual void run_in_background() = 0;
 
@@ -153,9 +171,9 @@ class Pager {
   // (Settings::libraries_take_blocks).
   virtual std::vector<Bytes> kept_for_libraries() = 0;
 
-  // Returns the most bytes that had to be resident at once since the last call. These are pinned storages and slabs, or
-  // FaultAnswer::at_once. Not counted is what OpInput::sliceable marks. Nor is a refused request, because the program
-  // may go on without it.
+  // Returns the most bytes that had to be resident at once since the last call. These are pinned storages, slabs and
+  // what ops in flight read of mapped files, or FaultAnswer::at_once. Not counted is what OpInput::sliceable marks. Nor
+  // is a refused request, because the program may go on without it.
   virtual Bytes take_at_once() = 0;
 
   virtual PagerCounts counts() const = 0;

@@ -109,6 +109,7 @@ bool PagerCore::bring_back_due(Lock& lock) {
 bool PagerCore::make_clean_room(const Pageable& wanted) {
   const std::uint64_t own = distance(wanted, history_);
   while (store_.room() < wanted.span) {
+    if (let_files_go(saturating_sub(wanted.span, store_.room())) > Bytes{}) continue;
     const auto victim = farthest(For::New, /*clean_only=*/true);
     if (victim == storages_.end() || victim->second.writing || just_healed(victim->second)) return false;
     if (distance(victim->second, history_) <= own) return false;
@@ -124,7 +125,7 @@ bool PagerCore::write_farthest(Lock& lock) {
   // Writes ahead only if something was evicted not long ago, so that a program that fits does not pay for it.
   if (evicted_at_ == OpId{} || history_.now().value - evicted_at_.value > kStillEvicting) return false;
   const Bytes ready = std::min(store_.counts().limit / kReadyShare, kMostReady);
-  Bytes have = store_.room();
+  Bytes have = store_.room() + files_to_let_go();
   if (have >= ready) return false;
   struct Candidate {
     std::uint64_t ops;

@@ -7,6 +7,7 @@
 //   pager.cpp             what programs and ops call
 //   pager_moves.cpp       moves one storage out or in
 //   pager_background.cpp  moves storages ahead of need
+//   pager_files.cpp       lets pages of mapped files go
 //   planned_moves.cpp     carries out what a plan orders
 
 #include "ullage/store/last_tries.h"
@@ -17,6 +18,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <span>
 #include <string>
@@ -50,6 +52,8 @@ class PagerCore final : public Pager, public PlannedMoves {
   void follow_from_now_on() override { under_pressure_.store(true); }
   std::vector<Bytes> kept_for_libraries() override;
   Bytes take_at_once() override;
+  bool holds_file(Address at) const override;
+  void file_unmapped(AddressRange range) override;
   PagerCounts counts() const override;
   const Store& store() const override { return store_; }
   PlannedMoves& planned() override { return *this; }
@@ -82,15 +86,33 @@ class PagerCore final : public Pager, public PlannedMoves {
     StorageId id;
     bool written = false;  // by the op
   };
+  // What an op uses of a mapped file.
+  struct HeldFile {
+    AddressRange pieces;
+    bool written = false;  // by the op
+  };
   struct Frame {
     OpSignature signature;
-    std::size_t first = 0;  // index of its first storage in ThreadOps::held
-    Bytes sliceable;        // its part of PagerCore::sliceable_
+    std::size_t first = 0;       // index of its first storage in ThreadOps::held
+    std::size_t first_file = 0;  // index of its first entry in ThreadOps::files
+    Bytes sliceable;             // its parts of PagerCore::sliceable_, files_coming_ and files_in_use_
+    Bytes files_coming;
+    Bytes files_in_use;
+    bool reads_part_of_a_file = false;  // OpInput::at_most
   };
   // The ops in flight of one thread, innermost last.
   struct ThreadOps {
     std::vector<Held> held;
+    std::vector<HeldFile> files;
     std::vector<Frame> frames;
+  };
+  // A piece of a mapped file that ops have used.
+  struct FilePiece : Uses {
+    Bytes there;    // in memory when last measured
+    Bytes of_file;  // the part of it that was not written, and so can be let go
+    std::uint32_t pins = 0;
+    bool stays = false;       // the kernel did not let it go
+    bool was_let_go = false;  // and no op has used it since
   };
   static ThreadOps& ops_here();
   // While this object exists, the time counts as waited for moves by a thread of the program.
@@ -135,6 +157,16 @@ class PagerCore final : public Pager, public PlannedMoves {
   Shortage shortage(const Refusal& refusal, const Tried& tried);
   void note_pressure();
   FaultAnswer no_room_at_a_fault();
+
+  // pager_files.cpp
+  template <class F>
+  void each_piece(AddressRange pieces, const F& f);
+  void hold_file(const OpInput& input);
+  void release_files(const Frame& frame, std::optional<OpId> self);
+  void measure(const HeldFile& held);
+  std::optional<Shortage> make_room_for_files(Lock& lock);
+  Bytes let_files_go(Bytes wanted);
+  Bytes files_to_let_go() const;
 
   class Gate;
 
@@ -187,8 +219,12 @@ class PagerCore final : public Pager, public PlannedMoves {
   Recomputer* recomputer_ = nullptr;
   Bytes largest_;  // largest span of any storage so far
   std::optional<SpillSlot> reserve_;
-  Bytes pinned_;                // spans of storages with pins
-  Bytes sliceable_;             // of pinned_, what a smaller pool need not hold at once (OpInput::sliceable)
+  Bytes pinned_;     // spans of storages with pins
+  Bytes sliceable_;  // of pinned_, what a smaller pool need not hold at once (OpInput::sliceable)
+  std::map<Address, FilePiece> files_;
+  Bytes files_there_;           // sum of FilePiece::of_file
+  Bytes files_coming_;          // what ops in flight may read in of mapped files
+  Bytes files_in_use_;          // what ops in flight read of them, in memory or not
   std::string spill_failure_;   // why the last write out failed; empty: it did not
   std::size_t moves_ = 0;       // in flight
   std::size_t recomputes_ = 0;  // in flight

@@ -24,7 +24,10 @@ struct PagerCounts {
   Bytes dropped;                 // given up unwritten, to be recomputed
   Bytes dropped_now;             // of live storages, including those whose pages another storage adopted
   Bytes at_once_peak;            // most that Pager::take_at_once() counts: a smaller pool would not have done
-  Bytes foreign_peak;            // most bytes of one op's inputs that are not the pool's
+  Bytes foreign_peak;            // most bytes of one op's inputs that are neither the pool's nor a mapped file's
+  Bytes files_there;             // pages of mapped files that are in memory now and can be let go
+  Bytes files_at_once_peak;      // most that ops in flight read of mapped files
+  Bytes files_let_go;            // pages of mapped files that were let go
   Seconds waited;                // by the program's threads, for moves and for recomputing on demand
   Seconds background;            // time that the background thread spent on moves
   std::uint64_t faults = 0;      // accesses to evicted storages that no op announced

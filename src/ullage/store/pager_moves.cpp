@@ -63,11 +63,15 @@ class PagerCore::Gate final : public CopyGate {
   int waits_ = 0;
 };
 
-// Makes room for a request that the store refused: gives up staged pages, else evicts one storage, else waits for a
-// move to end.
+// Makes room for a request that the store refused: lets pages of mapped files go, else gives up staged pages, else
+// evicts one storage, else waits for a move to end.
 PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For whom) {
   if (refusal.reason == Refusal::Reason::AddressSpace || captures_ > 0) return Evicted::None;
   if (whom == For::Fault) ++rooms_wanted_at_faults_;
+  if (files_there_ > Bytes{}) {
+    const Bytes missing = refusal.needed > refusal.limit ? refusal.needed - refusal.limit : store_.excess();
+    if (let_files_go(missing) > Bytes{}) return Evicted::One;
+  }
   if (unstage_one()) return Evicted::One;
   bool clean_only = spill_ == nullptr || in_child_;
   // A thread at a page fault cannot get an error, so a failed write is tried again before the process has to end.

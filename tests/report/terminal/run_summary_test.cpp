@@ -28,7 +28,7 @@ TEST(RunSummary, OfARunThatFitted) {
             "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
             "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
             "ullage: the plain program would have held the same 1.70 GiB of tensors: nothing was moved or recomputed\n"
-            "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
+            "ullage: next: ullage run --memory 2GiB --report run.json dcgan --batch 8   (keeps these figures)\n");
 }
 
 TEST(RunSummary, OfARunThatMovedSaysWhatThatCostAndWhatThePlainProgramNeeds) {
@@ -40,8 +40,20 @@ TEST(RunSummary, OfARunThatMovedSaysWhatThatCostAndWhatThePlainProgramNeeds) {
             "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
             "pool\n"
             "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
-            "of the moving was hidden behind computing); least budget 812MiB\n"
-            "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
+            "of the moving was hidden behind computing), 5.00 MiB of mapped files were let go; least budget 812MiB\n"
+            "ullage: next: ullage run --memory 2GiB --report run.json dcgan --batch 8   (keeps these figures)\n");
+}
+
+TEST(RunSummary, OfARunThatLetFilesGoSaysSo) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.files_let_go.store((5_MiB).count);
+  slot.least_budget.store((812_MiB).count);
+  EXPECT_NE(summary(run).find("nothing was moved or recomputed\n"
+                              "ullage: 5.00 MiB of mapped files were let go and read again when they were used; least "
+                              "budget 812MiB\n"),
+            std::string::npos)
+      << summary(run);
 }
 
 TEST(RunSummary, OfARunWithAPlanSaysWhatItCostsAndWhatNoneCouldBeat) {
@@ -55,8 +67,8 @@ TEST(RunSummary, OfARunWithAPlanSaysWhatItCostsAndWhatNoneCouldBeat) {
       "pool\n"
       "ullage: plan: 1.02 GiB, +6 % time (bound +4 %), 41 ops recomputed, 12 storages spilled; adopted at step 4\n"
       "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
-      "of the moving was hidden behind computing); least budget 812MiB\n"
-      "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
+      "of the moving was hidden behind computing), 5.00 MiB of mapped files were let go; least budget 812MiB\n"
+      "ullage: next: ullage run --memory 2GiB --report run.json dcgan --batch 8   (keeps these figures)\n");
 }
 
 TEST(RunSummary, OfAPlanThatWasLeftSaysSo) {
@@ -85,7 +97,8 @@ TEST(RunSummary, LeavesOutOfTheMovingWhatIsNotKnown) {
   slot.least_budget.store(0);
   slot.spill_wait_us.store(0);
   slot.spill_background_us.store(0);
-  EXPECT_NE(summary(run).find("moved out 3.00 GiB and back 2.50 GiB (the program waited 0 us of 24.5 s for it)\n"),
+  EXPECT_NE(summary(run).find("moved out 3.00 GiB and back 2.50 GiB (the program waited 0 us of 24.5 s for it), 5.00 "
+                              "MiB of mapped files were let go\n"),
             std::string::npos)
       << summary(run);
 }
@@ -186,7 +199,8 @@ TEST(RunSummary, SaysPlainlyThatAnUnlinkedProgramKeptNothing) {
       "ullage: done: 24.5 s, no step was counted\n"
       "ullage: peak 1.85 GiB of 2.00 GiB\n"
       "ullage: NO BUDGET WAS ENFORCED: no process of the program loaded Ullage's runtime; only the peak was measured\n"
-      "ullage: next: ullage run --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these figures)\n");
+      "ullage: next: ullage run --memory 2GiB --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these "
+      "figures)\n");
   run.page->budget.store(0);
   EXPECT_EQ(summary(run).find("NO BUDGET WAS ENFORCED"), std::string::npos);
 }
@@ -200,8 +214,9 @@ TEST(RunSummary, OfACardSaysSoAndKeepsToItInTheNextCommand) {
             "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
             "pool\n"
             "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
-            "of the moving was hidden behind computing); least budget 812MiB\n"
-            "ullage: next: ullage run --device cuda:1 --report run.json dcgan --batch 8   (keeps these figures)\n");
+            "of the moving was hidden behind computing), 5.00 MiB of mapped files were let go; least budget 812MiB\n"
+            "ullage: next: ullage run --device cuda:1 --memory 2GiB --report run.json dcgan --batch 8   (keeps these "
+            "figures)\n");
 }
 
 TEST(RunSummary, OfARefusalOnACardNamesTheCardAndTheLeastBudget) {
@@ -225,7 +240,8 @@ TEST(RunSummary, OfACardThatWasNeverReachedSaysOnlyWhatIsKnown) {
       "ullage: done: 24.5 s, no step was counted\n"
       "ullage: NO BUDGET WAS ENFORCED on the card: no process of the program loaded Ullage's runtime; no peak was "
       "measured\n"
-      "ullage: next: ullage run --device cuda:0 --report run.json dcgan --batch 8   (keeps these figures)\n");
+      "ullage: next: ullage run --device cuda:0 --report run.json dcgan --batch 8   (keeps these "
+      "figures)\n");
   run.page->slots[0].pid.store(1);  // uses torch, but its tensors are on the CPU
   EXPECT_NE(summary(run).find("ullage: peak of the card 0 B: 0 B pool and 0 B outside it\n"), std::string::npos)
       << summary(run);

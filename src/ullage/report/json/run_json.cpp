@@ -27,6 +27,7 @@ void write_moving(const Moving& moving, Json& json) {
   json["spill_peak_bytes"] = moving.peak.count;
   json["rewrites_avoided_bytes"] = moving.rewrites_avoided.count;
   json["unmovable_bytes"] = moving.unmovable.count;
+  json["files_let_go_bytes"] = moving.files_let_go.count;
   json["unannounced_accesses"] = moving.unannounced_accesses;
   json["spill_message"] = moving.message.empty() ? Json(nullptr) : Json(moving.message);
 }

@@ -126,7 +126,14 @@ std::string moving_line(const RunReport& report) {
   const Moving& moving = report.moving;
   // If this caused a refusal, the refusal's own line states the reason.
   const bool reason = !moving.message.empty() && report.message.find(moving.message) == std::string::npos;
-  if (!moving.happened()) return reason ? "nothing could be moved out: " + moving.message : "";
+  const std::string files =
+      moving.files_let_go > Bytes{} ? to_string(moving.files_let_go) + " of mapped files were let go" : "";
+  std::string least = report.least_budget ? "; least budget " + as_option(*report.least_budget) : "";
+  if (report.least_budget && least_is_partial(report)) least += " so far";
+  if (!moving.happened()) {
+    if (reason) return "nothing could be moved out: " + moving.message;
+    return files.empty() ? "" : files + " and read again when they were used" + least;
+  }
   std::string line = fmt::format("moved out {} and back {}", to_string(moving.out), to_string(moving.back));
   if (const std::uint64_t steps = report.steps.value_or(0); steps > 0) {
     line += fmt::format(" in {} step{}", steps, steps == 1 ? "" : "s");
@@ -137,10 +144,8 @@ std::string moving_line(const RunReport& report) {
   }
   line += ')';
   if (report.end.dry) line += fmt::format(", {} of locked host memory", to_string(report.end.dry->pinned_peak));
-  if (report.least_budget) {
-    line += "; least budget " + as_option(*report.least_budget);
-    if (least_is_partial(report)) line += " so far";
-  }
+  if (!files.empty()) line += ", " + files;
+  line += least;
   if (reason) line += "; moving failed: " + moving.message;
   return line;
 }
@@ -234,7 +239,8 @@ std::string next_line(const RunReport& report) {
   if (report.end.report_file) return "the report is in " + *report.end.report_file;
   if (report.recorded) return "";  // the recording's line names the next command
   if (report.outcome != Outcome::Done) return "next: ullage help run";
-  return next_run(report, "--report run.json") + "   (keeps these figures)";
+  const std::string memory = report.budget ? "--memory " + as_option(*report.budget) + " " : "";
+  return next_run(report, memory + "--report run.json") + "   (keeps these figures)";
 }
 
 // Says why nothing of the program ran under the autocast that was allowed.

@@ -58,6 +58,21 @@ Registry& registry() {
   return *made;
 }
 
+// Does each returned value alias an argument that the op does not write?
+bool returns_only_views(const c10::FunctionSchema& schema) {
+  const auto is_view = [](const c10::Argument& one) {
+    return one.alias_info() != nullptr && !one.alias_info()->isWrite();
+  };
+  return !schema.returns().empty() && std::all_of(schema.returns().begin(), schema.returns().end(), is_view);
+}
+
+bool picks_by_indices(const std::string& schema_name) {
+  static constexpr std::array kAll = {"aten::embedding",    "aten::_embedding_bag", "aten::_embedding_bag_forward_only",
+                                      "aten::index_select", "aten::index",          "aten::gather",
+                                      "aten::take"};
+  return std::find(kAll.begin(), kAll.end(), schema_name) != kAll.end();
+}
+
 // Could a value of this type hold tensors? If the schema leaves the type open, each call's value is looked at.
 bool may_hold_tensors(const c10::TypePtr& type) {
   switch (type->kind()) {
@@ -77,8 +92,7 @@ bool may_hold_tensors(const c10::TypePtr& type) {
 
 const OpInfo* describe(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
-  auto* info = new OpInfo{op, {}, 0, false, false, 0, 0, {}, {}};
-  info->name = schema.name();
+  auto* info = new OpInfo{.handle = op, .name = schema.name(), .tensors = {}, .list_op = {}};
   if (!schema.overload_name().empty()) info->name += "." + schema.overload_name();
   info->seed = mix(kOdd, key_of(op));
   info->says_all_writes = plan::writes_what_it_says(info->name);
@@ -86,6 +100,8 @@ const OpInfo* describe(const c10::OperatorHandle& op) {
   info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA);
+  info->only_views = returns_only_views(schema);
+  info->picks = picks_by_indices(schema.name());
   info->arguments = schema.arguments().size();
   info->returns = schema.returns().size();
   for (std::size_t i = 0; i < info->arguments; ++i) {

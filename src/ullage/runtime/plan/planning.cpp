@@ -229,6 +229,9 @@ void Planning::note_room(Bytes of_recording) {
   const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;
   wasted_ = saturating_sub(limit_, room);
+  // Pages of mapped files are let go before a plan's storages are moved, except what one op reads of them.
+  const store::PagerCounts counts = pager_.counts();
+  limit_ = saturating_sub(limit_ + counts.files_there, counts.files_at_once_peak);
   const Bytes left = kLeastLeft + of_recording * kLeftToRecording;
   if (settings_.limit_sinks_by) limit_ = saturating_sub(limit_, settings_.limit_sinks_by(left));
   kept_for_libraries_ = pager_.kept_for_libraries();

@@ -45,13 +45,14 @@ void Charges::discharge(Bytes bytes) {
 }
 
 Bytes Charges::limit_sinks_by(Bytes more) const {
-  const Bytes outside = budget_.outside();
+  const Bytes outside = budget_.outside_for_good();
   return saturating_sub(outside + more, std::max(outside, budget_.expected_outside()));
 }
 
 Charges::PlanningRoom Charges::begin_planning(Bytes bytes) {
   of_planning_ = limit_sinks_by(bytes);
-  const bool beside = pager_.store().counts().limit >= pager_.counts().at_once_peak + of_planning_;
+  const store::PagerCounts counts = pager_.counts();
+  const bool beside = pager_.store().counts().limit + counts.files_there >= counts.at_once_peak + of_planning_;
   budget_.charge(of_planning_);
   budget_.take_from_reserve(bytes - of_planning_);
   budget_.leave_out_of_least(true);

@@ -60,10 +60,12 @@ void pass_on(int signal_number, siginfo_t* info, void* context) {
   passing_from = 0;
 }
 
+bool is_ours(Address at) { return handler().pager->store().owns(at) || handler().pager->holds_file(at); }
+
 void on_signal(int signal_number, siginfo_t* info, void* context) {
   const int error = errno;
   const Address at{reinterpret_cast<std::uint64_t>(info->si_addr)};
-  if (info->si_code > 0 && handler().pager != nullptr && handler().pager->store().owns(at)) {
+  if (info->si_code > 0 && handler().pager != nullptr && is_ours(at)) {
     const store::Pager::FaultAnswer answer = handler().pager->on_fault(at);
     if (answer.what == store::Pager::Fault::Failed) handler().give_up(answer);
     if (answer.what == store::Pager::Fault::Healed) {

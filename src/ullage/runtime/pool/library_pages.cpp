@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/pool/library_pages.h"
 
-#include <fcntl.h>
+#include "ullage/store/page_map.h"
+
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,39 +11,21 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace ullage::runtime {
 namespace {
 
-// What the kernel says about each page of this process (/proc/self/pagemap; "pagemap" in the kernel's admin guide).
-class PageMap final {
- public:
-  PageMap() : file_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
-  PageMap(const PageMap&) = delete;
-  PageMap& operator=(const PageMap&) = delete;
-  ~PageMap() {
-    if (file_ >= 0) ::close(file_);
-  }
-
-  static constexpr std::size_t kMost = 512;  // pages in one read
-  // Is each of these pages either unchanged from its file or not there? False if the kernel does not tell.
-  bool all_of_file(std::uintptr_t first_page, std::size_t pages) {
-    std::array<std::uint64_t, kMost> entries;
-    const std::size_t wanted = pages * sizeof(std::uint64_t);
-    const auto got = ::pread(file_, entries.data(), wanted, static_cast<off_t>(first_page * sizeof(std::uint64_t)));
-    if (got != static_cast<ssize_t>(wanted)) return false;
-    return std::all_of(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(pages), [](std::uint64_t entry) {
-      constexpr std::uint64_t kThere = std::uint64_t{3} << 62U;  // in memory, or in swap
-      constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61U;
-      return (entry & kThere) == 0 || (entry & kOfFile) != 0;
-    });
-  }
-
- private:
-  const int file_;
-};
+// Is each of these pages (PageMap::kMost at most) either unchanged from its file or not there?
+bool all_of_file(const store::PageMap& map, std::uintptr_t at, std::size_t pages) {
+  std::array<store::PageMap::Entry, store::PageMap::kMost> entries;
+  const std::span<store::PageMap::Entry> some(entries.data(), pages);
+  if (!map.read(Address{at}, some)) return false;
+  return std::all_of(some.begin(), some.end(), [](store::PageMap::Entry entry) { return !entry.is_written(); });
+}
 
 int trim_library(dl_phdr_info* library, std::size_t, void* page_map) {
+  using store::PageMap;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const auto& segment = library->dlpi_phdr[i];
@@ -53,7 +36,7 @@ int trim_library(dl_phdr_info* library, std::size_t, void* page_map) {
     ::madvise(reinterpret_cast<void*>(from * page), (to - from) * page, MADV_NOHUGEPAGE);
     for (std::uintptr_t at = from; at < to; at += PageMap::kMost) {
       const std::size_t pages = std::min<std::size_t>(PageMap::kMost, to - at);
-      if (!static_cast<PageMap*>(page_map)->all_of_file(at, pages)) continue;
+      if (!all_of_file(*static_cast<const PageMap*>(page_map), at * page, pages)) continue;
       ::madvise(reinterpret_cast<void*>(at * page), pages * page, MADV_DONTNEED);
     }
   }
@@ -63,7 +46,7 @@ int trim_library(dl_phdr_info* library, std::size_t, void* page_map) {
 }  // namespace
 
 void trim_libraries() {
-  PageMap page_map;
+  store::PageMap page_map;
   ::dl_iterate_phdr(&trim_library, &page_map);
 }
 

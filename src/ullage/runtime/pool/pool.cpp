@@ -149,7 +149,7 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
       break;
   }
   const Bytes taken_off = saturating_sub(budget_.stated(), r.limit);
-  const Bytes outside = budget_.outside();
+  const Bytes outside = budget_.outside_for_good();
   std::string text = request;
   if (!shortage.spill_failure.empty()) {
     text += "; other tensors could not be moved out: " + shortage.spill_failure;

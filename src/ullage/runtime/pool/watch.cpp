@@ -46,7 +46,7 @@ Watch::Watch(store::Pager& pager, store::Budget& budget, Settings settings)
       settings_(std::move(settings)),
       slot_(settings_.slot),
       step_began_us_(now_us()),
-      last_outside_(budget.outside()) {}
+      last_outside_(budget.outside_for_good()) {}
 
 void Watch::start() {
   start_thread([this] {
@@ -86,7 +86,7 @@ void Watch::foresee() {
   if (coming_.empty()) return;
   const std::chrono::nanoseconds now = processor_time();
   std::erase_if(coming_, [now](const Coming& one) { return one.until < now; });
-  for (Coming& one : coming_) one.outside = one.outside.value_or(budget_.outside());
+  for (Coming& one : coming_) one.outside = one.outside.value_or(budget_.outside_for_good());
   Bytes level = coming_.empty() ? Bytes{} : *coming_.front().outside;
   for (const Coming& one : coming_) level += one.bytes;
   budget_.foresee(level);
@@ -96,8 +96,8 @@ void Watch::look(bool final_look) {
   if (slot_ != nullptr) slot_->giving_way.store(1);
   const Bytes given_back = pager_.trim(growth_to_come_);
   if (slot_ != nullptr) slot_->giving_way.store(0);
-  growth_to_come_ = saturating_sub(budget_.outside(), last_outside_) * kGrowthToCome;
-  last_outside_ = budget_.outside();
+  growth_to_come_ = saturating_sub(budget_.outside_for_good(), last_outside_) * kGrowthToCome;
+  last_outside_ = budget_.outside_for_good();
   reassert_fault_handler();
   if (slot_ == nullptr) return;
   const store::StoreCounts counts = pager_.store().counts();
@@ -127,7 +127,8 @@ void Watch::write_moves() {
   slot_->cleaned.store(moves.written_ahead.count);
   slot_->saved_writes.store(moves.rewrites_avoided.count);
   slot_->page_faults_healed.store(moves.faults);
-  slot_->unmovable.store((pager_.store().counts().slabs + moves.foreign_peak).count);
+  slot_->files_let_go.store(moves.files_let_go.count);
+  store::raise_to(slot_->unmovable, (pager_.store().counts().slabs + moves.foreign_peak).count);
   if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
   if (!pager_.under_pressure() || budget_.unlimited()) return;
   // The bytes outside the pool may have grown since the request was refused.
@@ -148,8 +149,7 @@ void Watch::check_breach() {
       "the process passed its budget of {} by {}: memory outside the pool is {}; {} were reserved for it at first",
       to_string(budget_.stated()), to_string(over), to_string(budget_.outside()),
       to_string(budget_.expected_at_start()));
-  slot_->message.set(text);
-  if (settings_.warn) settings_.warn(text);
+  tell(text);
 }
 
 void Watch::mark_step() {
@@ -172,9 +172,9 @@ void Watch::count_step() {
 
 void Watch::check_growth(std::uint64_t step) {
   if (budget_.unlimited() || step < store::Budget::kFirstSteps) return;
-  growth_.add(StepId{step}, budget_.outside());
+  growth_.add(StepId{step}, budget_.outside_for_good());
   const Bytes needs = pager_.store().counts().live_peak;
-  const Bytes outside = std::max(budget_.outside(), budget_.expected_outside());
+  const Bytes outside = std::max(budget_.outside_for_good(), budget_.expected_outside());
   const Bytes room = saturating_sub(budget_.stated(), needs + outside + store::Budget::kMargin);
   const std::optional<std::uint64_t> left = growth_.steps_left(room);
   // Warns again only when less than half as many steps are left.
@@ -183,9 +183,14 @@ void Watch::check_growth(std::uint64_t step) {
   const std::string text = fmt::format(
       "memory outside the pool grows by {} a step and is {} now; the step's tensors need {}: {} steps are left until "
       "the budget of {} is full",
-      to_string(*growth_.per_step()), to_string(budget_.outside()), to_string(needs), *left,
+      to_string(*growth_.per_step()), to_string(budget_.outside_for_good()), to_string(needs), *left,
       to_string(budget_.stated()));
-  if (slot_ != nullptr) slot_->message.set(text);
+  tell(text);
+}
+
+// Writes a warning. The ledger keeps the words of a refusal, because the summary quotes them as such.
+void Watch::tell(const std::string& text) {
+  if (slot_ != nullptr && slot_->refused.load() == 0 && slot_->infeasible.load() == 0) slot_->message.set(text);
   if (settings_.warn) settings_.warn(text);
 }
 

@@ -65,13 +65,14 @@ class Watch final {
   struct Coming {
     std::thread::id who;
     Bytes bytes;
-    std::optional<Bytes> outside;    // bytes outside the pool when the thread asked; none: not measured yet
+    std::optional<Bytes> outside;    // Budget::outside_for_good() when the thread asked; none: not measured yet
     std::chrono::nanoseconds until;  // processor time of the process by which the thread has touched the bytes
   };
   void foresee();
   void write_moves();
   void check_growth(std::uint64_t step);
   void check_breach();
+  void tell(const std::string& text);
 
   store::Pager& pager_;
   store::Budget& budget_;
@@ -82,7 +83,7 @@ class Watch final {
   std::uint64_t steps_ = 0;
   std::uint64_t step_began_us_ = 0;
   std::uint64_t warned_steps_left_ = UINT64_MAX;
-  Bytes last_outside_;    // at the last look
+  Bytes last_outside_;    // Budget::outside_for_good() at the last look
   Bytes growth_to_come_;  // how much the outside may grow before the next look
 
   // Of make_way().

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pager's part for mapped files (file_pages.h): makes room before an op reads pages that are not in memory, and
+// lets pages go that no op in flight uses, before it evicts anything.
+//
+// A file is followed in pieces of kPiece, because tensors of one file share pages. The kernel reads up to 64 KiB around
+// a page that is touched, and a piece begins at a multiple of that.
+#include "ullage/store/pager_core.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace ullage::store {
+namespace {
+
+constexpr Bytes kPiece = 1_MiB;
+
+Address piece_of(Address at) { return {round_down(Bytes{at.value}, kPiece).count}; }
+
+// The pieces that hold a range, as one range.
+AddressRange pieces_around(Address at, Bytes size) {
+  const Address begin = piece_of(at);
+  return {begin, round_up(at + size - begin, kPiece)};
+}
+
+}  // namespace
+
+bool PagerCore::holds_file(Address at) const { return settings_.files != nullptr && settings_.files->holds(at); }
+
+template <class F>
+void PagerCore::each_piece(AddressRange pieces, const F& f) {
+  auto it = files_.lower_bound(pieces.begin);
+  while (it != files_.end() && it->first < pieces.end()) {
+    auto& [at, piece] = *it++;
+    f(at, piece);
+  }
+}
+
+// Holds the pieces of an input of the op that begins, and notes how much of it is not in memory.
+void PagerCore::hold_file(const OpInput& input) {
+  ThreadOps& ops = ops_here();
+  const AddressRange pieces = pieces_around(input.storage, input.size);
+  const Address first{round_down(Bytes{input.storage.value}, kSmallPage).count};
+  const AddressRange read = {first, round_up(input.storage + input.size - first, kSmallPage)};
+  Bytes missing;
+  bool known = true;  // of each piece, that all of it is there or that it was let go
+  for (Address at = pieces.begin; at < pieces.end(); at = at + kPiece) {
+    FilePiece& piece = files_[at];
+    ++piece.pins;
+    const bool there = piece.there == kPiece, gone = piece.was_let_go && piece.there == Bytes{};
+    known &= there || gone;
+    if (gone) missing += std::min(at + kPiece, read.end()) - std::max(at, read.begin);
+  }
+  if (!known) missing = saturating_sub(read.size, settings_.files->count(read).there);
+  const Bytes comes = std::min(missing, input.at_most.value_or(missing));
+  ops.files.push_back({pieces, input.written});
+  Frame& frame = ops.frames.back();
+  frame.files_coming += comes;
+  frame.files_in_use += input.at_most ? comes : read.size;
+  frame.reads_part_of_a_file |= input.at_most.has_value();
+  files_coming_ += comes;
+  files_in_use_ += input.at_most ? comes : read.size;
+}
+
+// The op has ended: lets its pieces be let go again, and measures what it brought in. `self`: the op in the history.
+void PagerCore::release_files(const Frame& frame, std::optional<OpId> self) {
+  ThreadOps& ops = ops_here();
+  for (std::size_t i = frame.first_file; i < ops.files.size(); ++i) {
+    const HeldFile& held = ops.files[i];
+    measure(held);
+    std::optional<UseId> use;
+    each_piece(held.pieces, [&](Address, FilePiece& piece) {
+      if (piece.pins > 0) --piece.pins;
+      if (!self) return;
+      if (!use) use = history_.add_use(piece.last_use);
+      piece.last_use = *use;
+      piece.used_at = *self;
+    });
+  }
+  ops.files.resize(frame.first_file);
+  files_coming_ -= frame.files_coming;
+  files_in_use_ -= frame.files_in_use;
+  if (settings_.in_files && settings_.files != nullptr) settings_.in_files(files_there_, files_coming_);
+}
+
+void PagerCore::measure(const HeldFile& held) {
+  each_piece(held.pieces, [&](Address at, FilePiece& piece) {
+    if (piece.there == kPiece && !held.written) return;  // known
+    const FilePages::Count now = settings_.files->count({at, kPiece});
+    files_there_ += now.of_file;
+    files_there_ -= piece.of_file;
+    piece.there = now.there;
+    piece.was_let_go = false;
+    piece.of_file = now.of_file;
+  });
+}
+
+// Makes room for the pages that the op which begins will read in. An op that may read only a part (OpInput::at_most) is
+// not refused, because it may need less.
+std::optional<Shortage> PagerCore::make_room_for_files(Lock& lock) {
+  const Frame frame = ops_here().frames.back();
+  settings_.in_files(files_there_, files_coming_);
+  Tried tried;
+  tried.is_pinned = true;  // files_in_use_ has the request's bytes already
+  for (;;) {
+    const Bytes missing = store_.missing();
+    if (missing == Bytes{}) return std::nullopt;
+    under_pressure_.store(true);
+    if (store_.trim() > Bytes{}) continue;
+    const StoreCounts counts = store_.counts();
+    const Refusal refusal{Refusal::Reason::OverLimit, frame.files_coming, counts.live, counts.resident, counts.limit,
+                          counts.limit + missing};
+    if (std::optional<Shortage> none = make_room_or_recount(lock, refusal, For::Input, tried)) {
+      return frame.reads_part_of_a_file ? std::nullopt : none;
+    }
+  }
+}
+
+// Lets go of pages that no op in flight uses, those first that are needed last, until `wanted` bytes are gone. Returns
+// the bytes that went.
+Bytes PagerCore::let_files_go(Bytes wanted) {
+  if (files_there_ == Bytes{}) return {};
+  std::vector<std::pair<std::uint64_t, Address>> order;
+  for (const auto& [at, piece] : files_) {
+    if (piece.pins == 0 && piece.of_file > Bytes{} && !piece.stays) order.emplace_back(distance(piece, history_), at);
+  }
+  std::ranges::sort(order, std::greater());
+  Bytes gone;
+  for (const auto& [ops, at] : order) {
+    FilePiece& piece = files_[at];
+    const Bytes left = std::min(settings_.files->let_go({at, kPiece}), piece.of_file);
+    const Bytes went = piece.of_file - left;
+    piece.stays = left > Bytes{};
+    piece.was_let_go = true;
+    piece.of_file = left;
+    piece.there = saturating_sub(piece.there, went);
+    files_there_ -= went;
+    gone += went;
+    if (gone >= wanted) break;
+  }
+  counts_.files_let_go += gone;
+  settings_.in_files(files_there_, files_coming_);
+  return gone;
+}
+
+Bytes PagerCore::files_to_let_go() const { return saturating_sub(files_there_, files_in_use_); }
+
+void PagerCore::file_unmapped(AddressRange range) {
+  const Lock lock(lock_);
+  const AddressRange pieces = pieces_around(range.begin, range.size);
+  each_piece(pieces, [this](Address at, const FilePiece& piece) {
+    files_there_ -= piece.of_file;
+    files_.erase(at);
+  });
+  if (settings_.in_files) settings_.in_files(files_there_, files_coming_);
+}
+
+}  // namespace ullage::store
