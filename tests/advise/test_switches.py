@@ -384,6 +384,15 @@ def test_optimizers(switches: Switches) -> None:
     assert noted["optimizer"]["foreach"] is True and noted["optimizer"]["fused"] is None, noted
 
 
+def test_weights_that_move_after_the_optimizer_was_made(switches: Switches) -> None:
+    """Which remedies an optimizer has depends on where its weights are when it steps."""
+    moved = 'opt.param_groups[0]["params"].insert(0, nn.Parameter(torch.ones(1, device="meta")))'
+    _, noted, _ = switches.run(forward=f"out = net(x)\n    if step == 0: {moved}")
+    assert noted["optimizer"]["device"] == "meta" and noted["optimizer"]["line"] > 0, noted
+    _, noted, _ = switches.run()
+    assert noted["optimizer"]["device"] == "cpu", noted
+
+
 def test_gradients_are_freed_between_steps(switches: Switches) -> None:
     asks = "opt.zero_grad(set_to_none=False); import sys; print(any(p.grad is not None for p in net.parameters()), file=sys.stderr)"
     plain, noted, said = switches.run(zero=asks)

@@ -564,12 +564,25 @@ def follow(optimizer):
         plain(self, *args, **named)
         if type(self) is optimizer:  # else this is the base class of the optimizer that is made
             of = self.defaults
-            weight = self.param_groups[0]["params"][0] if self.param_groups and self.param_groups[0]["params"] else None
             facts.note("optimizer", name=optimizer.__name__, foreach=of.get("foreach"), fused=of.get("fused"),
-                       has_foreach="foreach" in takes, has_fused="fused" in takes,
-                       device=weight.device.type if weight is not None else "")
+                       has_foreach="foreach" in takes, has_fused="fused" in takes, device=device_of_weights(self))
 
     optimizer.__init__ = made
+
+
+def device_of_weights(optimizer):
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    return weights[0].device.type if weights else ""
+
+
+def note_device(optimizer, *_):
+    """A program may move its network to a card after it has made the optimizer."""
+    noted, device = facts.known.get("optimizer"), device_of_weights(optimizer)
+    if noted and noted["name"] == type(optimizer).__name__ and noted["device"] != device:
+        facts.replace("optimizer", **(noted | {"device": device}))
+
+
+sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook(note_device)
 
 
 def chosen(takes, args, named):
