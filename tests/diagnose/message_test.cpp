@@ -256,6 +256,16 @@ TEST(Message, InAttentionNamesTheScores) {
   EXPECT_TRUE(remedy(one(message), "fused_attention"));
 }
 
+// People paste the last line of source without the traceback's "File" lines.
+TEST(Message, BelowALineOfSourceReadsItAsCode) {
+  OutOfMemory message = cuda(61_GiB, 26_GiB, 27_GiB, 34_GiB, 35_GiB);
+  EXPECT_NE(first(one(message)), "attention_matrix");
+  message.before = {"hidden_states = F.scaled_dot_product_attention("};
+  EXPECT_EQ(first(one(message)), "attention_matrix");
+  message.before = {"the attention is slow (see the manual)"};
+  EXPECT_NE(first(one(message)), "attention_matrix");
+}
+
 TEST(Message, WhileLoadingACheckpointNamesTheSecondCopy) {
   OutOfMemory message = cuda(8_GiB, 7_GiB, 7_GiB + 100_MiB, 0_B, 20_MiB);
   message.traceback = {{"/x/site-packages/torch/serialization.py", "_load", 1402}, {"/home/me/train.py", "resume", 30}};

@@ -182,6 +182,7 @@ constexpr Word kWords[] = {
     {Sign::FreesOnly, In::Frame, "empty_cache"},
     {Sign::FreesOnly, In::Frame, "emptycache"},
     {Sign::FreesOnly, In::Code, "_cuda_emptycache("},
+    {Sign::FreesOnly, In::Phrase, "cuda.reclaim()"},  // CUDA.jl
     {Sign::DeepCopy, In::Code, "deepcopy("},
     {Sign::DeepCopy, In::Frame, "deepcopy"},
     {Sign::DeepCopy, In::Below, "deepcopy("},
@@ -305,6 +306,22 @@ bool says_when_it_failed(std::string_view text) {
   return of_it && any(" during ", " while ", " when ");
 }
 
+// Returns whether a printed line is one of source, such as a traceback's last one: "x = F.softmax(", "return f(x)". A
+// logger's or a progress bar's line has other letters before its bracket.
+bool is_source(std::string_view line) {
+  while (line.ends_with(' ')) line.remove_suffix(1);
+  while (line.starts_with(' ')) line.remove_prefix(1);
+  const std::size_t open = line.find('(');
+  if (open == line.npos || open == 0 || !(line.ends_with('(') || line.ends_with(')') || line.ends_with(','))) {
+    return false;
+  }
+  std::string_view before = line.substr(0, open);
+  if (before.starts_with("return ")) before.remove_prefix(7);
+  if (const std::size_t equal = before.find(" = "); equal != before.npos) before.remove_prefix(equal + 3);
+  const auto of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; };
+  return !before.empty() && std::ranges::all_of(before, of_name);
+}
+
 std::string shortened(std::string_view line) {
   constexpr std::size_t kLongest = 80;
   return line.size() <= kLongest ? std::string(line) : std::string(line.substr(0, kLongest)) + "...";
@@ -380,6 +397,15 @@ void Signs::look_at_line(std::string_view line) {
   if ((step && *step >= 20) || (epoch && *epoch >= 2)) set(Sign::LaterStep, shortened(line));
 }
 
+void Signs::look_at_source(std::string_view line) {
+  const std::string text = lower(line);
+  if (!is_source(text)) return;
+  for (const Word& word : kWords) {
+    // from_pretrained() in a script reads the model itself, and no second copy beside it.
+    if (word.in == In::Code && word.sign != Sign::Loading && holds(text, word.text)) set(word.sign, shortened(line));
+  }
+}
+
 void Signs::look_below(std::string_view line) {
   const std::string text = lower(line);
   if (says_when_it_failed(text)) look_at_line(line);
@@ -396,6 +422,8 @@ Signs signs_of(const trace::OutOfMemory& message) {
     signs.look_at_frame(message.traceback[i], i < message.code.size() ? message.code[i] : std::string_view());
   }
   // The newest line is searched first, because it is nearest to the error and the first hit is kept.
+  // It may be the last line of a traceback whose other lines were not pasted.
+  if (message.traceback.empty() && !message.before.empty()) signs.look_at_source(message.before.back());
   for (std::size_t i = message.before.size(); i-- > 0;) signs.look_at_line(message.before[i]);
   signs.look_at_line(message.text);
   for (const std::string& line : message.after) signs.look_below(line);

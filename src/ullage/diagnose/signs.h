@@ -66,6 +66,8 @@ class Signs {
   void look_at_frame(const trace::Frame& frame, std::string_view code);
   // Looks at a line that the program printed before the error, or at the error's own text.
   void look_at_line(std::string_view line);
+  // Looks at the last line before the error, which may be source without its traceback.
+  void look_at_source(std::string_view line);
   // Looks at a line below the error. There only the words of In::Below and In::Setting count (signs.cpp), unless the
   // line says when the program failed: "I always see this error during evaluation".
   void look_below(std::string_view line);

@@ -266,8 +266,12 @@ constexpr ToolAdvice kFrameworkAdvice[] = {
     {Tool::Java, "java_heap", For::Any,
      "-Xmx8g (JAVA_OPTS, _JAVA_OPTIONS; of Gradle org.gradle.jvmargs, of Maven MAVEN_OPTS and surefire's argLine; "
      "Spark: "
-     "spark.driver.memory, spark.executor.memory); in a container -XX:MaxRAMPercentage=75",
+     "spark.driver.memory, spark.executor.memory, and outside the heap spark.executor.memoryOverhead); in a container "
+     "-XX:MaxRAMPercentage=75",
      "by default the virtual machine limits its heap to a quarter of the memory"},
+    {Tool::Php, "php_limit", For::Any,
+     "memory_limit=512M in php.ini (php -d memory_limit=512M; WordPress: WP_MEMORY_LIMIT), or fewer rows at once",
+     "by default PHP gives a request 128 MiB"},
     {Tool::Ray, "ray_memory", For::Host,
      "fewer tasks at once (num_cpus or memory of each), smaller buffers (replay, rollout, batch) and offload to disk; "
      "RAY_memory_usage_threshold=0.98",

@@ -61,6 +61,7 @@ enum class Tool {
   Python,
   Node,
   Java,
+  Php,
   Dask,
   DuckDb,
   ClickHouse,

@@ -305,6 +305,10 @@ TEST(Message, OtherWordingsAreKnown) {
        "other",
        "webgpu-buffer",
        {}},
+      {"Prefill would require ~26.16 GB peak (current 21.79 GB + KV+SDPA 4.37 GB) but metal_cap ceiling is 24.96 GB.",
+       "other",
+       "metal-ceiling",
+       {{"capacity", 26800595928}}},
       {"ggml_vulkan: Requested buffer size exceeds device memory allocation limit", "other", "vulkan-buffer", {}},
       {"vkAllocateMemory failed -2", "other", "vulkan", {}},
       {"model requires more system memory (37.9 GiB) than is available (9.3 GiB)",
@@ -448,6 +452,43 @@ TEST(Message, OtherWordingsAreKnown) {
     EXPECT_EQ(figures_of(log.errors[0]), wording.figures) << wording.text;
     EXPECT_EQ(log.errors[0].line, 2u) << wording.text;
   }
+}
+
+// A person's report has no error line. Its verb says that memory did run out; a condition or a possibility does not.
+TEST(Message, BehindAProgressBarTellsAKill) {
+  for (const char* text : {"Loading checkpoint shards: 33%|###   | 1/3 [00:08<00:17, 8.64s/it]Killed",
+                           " 45% \xe2\x96\x95\xe2\x96\x88\xe2\x96\x88\xe2\x96\x8f Killed"}) {
+    const auto log = read_log(text, "test.log");
+    ASSERT_TRUE(log.ok() && log->errors.size() == 1) << text;
+    EXPECT_EQ(log->errors[0].form, "killed");
+  }
+  const auto log = read_log("see [1] Killed", "test.log");
+  EXPECT_TRUE(!log.ok() || log->errors.empty());
+}
+
+TEST(Message, AReportOfAPersonCountsIfNothingElseDoes) {
+  for (const char* text :
+       {"with batch size 38400 i got OOM", "Setting the share to 0.7 would cause OOM on 8 cards",
+        "Getting out of memory errors with version 0.3.2", "CUDA OOM during training, after some steps",
+        "we hit an OOM error in the second epoch", "a long prompt leads to OOM", "the GPU always says out of memory",
+        "\xe8\xae\xad\xe7\xbb\x83\xe6\x97\xb6\xe4\xbc\x9aOOM",  // Chinese: it goes OOM in training
+        "\xe8\xae\xad\xe7\xbb\x83 gpt \xe6\x97\xb6\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98",
+        "it spills over into shared GPU memory"}) {
+    const auto log = read_log(text, "test.log");
+    ASSERT_TRUE(log.ok() && log->errors.size() == 1) << text;
+    EXPECT_TRUE(log->errors[0].form.starts_with("plain")) << text;
+  }
+  for (const char* text :
+       {"If you get OOM, lower max_num_seqs.", "This may cause OOM on small cards.", "lower it to avoid OOM errors",
+        "with the patch we no longer get OOM", "the zoom got oompah", "Show how to prevent OOM"}) {
+    const auto log = read_log(text, "test.log");
+    EXPECT_TRUE(!log.ok() || log->errors.empty()) << text;
+  }
+  const trace::Log log = logged_message("OOM errors trying to allocate ~86.9 GB on 80 GB GPUs");
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(log.errors[0].capacity, Bytes{80ull << 30});
+  ASSERT_TRUE(log.errors[0].requested);
+  EXPECT_GT(*log.errors[0].requested, Bytes{86ull << 30});
 }
 
 }  // namespace

@@ -47,7 +47,14 @@ constexpr std::string_view kWords[] = {
     "cl_mem_obj", "resource alloc", "library was not", "vector of size", "mory allocation of", "out of gpu",
     "allowed memory size", "hostbuffer.", "low memory!", "oomd killed", "killed by yarn", "exit 137", "exit: 137",
     "exit=137", "exit (137", "ent memory on req", "error: runtime: ", "with error out", "to pin more", "context's mem",
-    "not properly t", "executor was unex", "pool was termin",
+    "not properly t", "executor was unex", "pool was termin", "cap ceiling",
+    // reports of people
+    "cuda oom", "gpu oom", "oom err", "got oom", "an oom", "get oom", "ets oom", "ing oom", "hit oom", "its oom",
+    "use oom", "ses oom", "sed oom", "to oom", "ter oom", "red oom", "ent oom", "oes oom", "shared gpu mem",
+    "\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98", "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d",
+    "\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2", "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d",
+    "\xe5\x86\x85\xe5\xad\x98\xe6\xba\xa2", "\xe4\xbc\x9aoom", "\xe6\x8a\xa5oom", "\xe5\xb0\xb1oom",
+    "\xe8\x87\xb4oom",
     // tables
     "memory summary", "large pool"};
 

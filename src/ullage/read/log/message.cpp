@@ -62,8 +62,9 @@ struct CaseWords {
   std::string_view words;
   bool to_comma;
 };
-constexpr CaseWords kCaseWords[] = {{"ifyou", false},    {"whenyou", false}, {"incaseof", true}, {"toavoid", true},
-                                    {"toprevent", true}, {"maycause", true}, {"cancause", true}};
+constexpr CaseWords kCaseWords[] = {{"ifyou", false},    {"whenyou", false},   {"incaseof", true},  {"toavoid", true},
+                                    {"toprevent", true}, {"maycause", true},   {"cancause", true},  {"couldcause", true},
+                                    {"mightcause", true}, {"nolonger", true},  {"insteadofgetting", true}};
 
 // Returns whether a lead stands in a sentence that only speaks of a possible error, such as advice. A lead with figures
 // is never advice; without figures only the words before it show this.
@@ -77,10 +78,29 @@ bool is_advice(const Squeezed& text, std::size_t begin, std::size_t end) {
     comma |= letters[at] == ',';
     if (!word_begins(text, at)) continue;
     for (const CaseWords& each : kCaseWords) {
-      if (!(each.to_comma && comma) && letters.substr(at, begin - at).starts_with(each.words)) return true;
+      if (!(each.to_comma && comma) && letters.substr(at).starts_with(each.words)) return true;
     }
   }
   return false;
+}
+
+// Returns whether the letters in [begin, end) are no part of a longer word. "OOM" may be a plural, and "OOMKilled" is
+// another word.
+bool are_whole_words(const Squeezed& text, std::size_t begin, std::size_t end) {
+  const auto joined = [&](std::size_t at) {  // a letter at `at`, with no blank before it
+    return at > 0 && at < text.letters.size() && text.at[at - 1] + 1 == text.at[at] && text.letters[at] >= 'a' &&
+           text.letters[at] <= 'z';
+  };
+  if (begin > 0 && joined(begin) && text.letters[begin - 1] >= 'a' && text.letters[begin - 1] <= 'z') return false;
+  if (joined(end) && text.letters[end] == 's') ++end;
+  return !joined(end);
+}
+
+// Returns whether a progress bar ends here. It has no line break, so what the shell prints next stands behind it:
+// "33%|...| 1/3 [00:08<00:17, 8.64s/it]Killed", or one of block letters.
+bool ends_in_bar(std::string_view before) {
+  const bool blocks = before.ends_with("\xe2\x96\x88") || before.ends_with("\xe2\x96\x8f") || before.ends_with("\xe2\x96\x95");
+  return blocks || before.ends_with("it/s]") || before.ends_with("s/it]") || before.ends_with("?it/s]");
 }
 
 bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t begin, std::size_t end) {
@@ -90,7 +110,7 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
     const std::string_view before = letters.substr(0, begin);
     const bool label =
         (lead.place & kOrColonBefore) != 0 && (before.ends_with(':') || before.ends_with("\xef\xbc\x9a"));
-    if ((!text.line_begins(begin) && !label) || before.ends_with("outof")) return false;
+    if ((!text.line_begins(begin) && !label && !ends_in_bar(before)) || before.ends_with("outof")) return false;
   }
   if ((lead.place & kAtLineEnd) != 0 && !field_ends(text, end) &&
       ((lead.place & kOrColonBehind) == 0 || text.letters[end] != ':')) {
@@ -103,6 +123,7 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
     // "Out of memory: Killed process" without a number is an article about the kernel.
     if (letters.substr(end).starts_with("error") || letters.substr(end).starts_with(":kill")) return false;
   }
+  if ((lead.place & kWholeWords) != 0 && !are_whole_words(text, begin, end)) return false;
   if (is_advice(text, begin, end)) return false;
   if ((lead.place & kNoDigitBehind) != 0 && end < text.letters.size() && is_digit(text.letters[end])) return false;
   if ((lead.place & (kWithError | kWithOutOfMemory)) == 0) return true;

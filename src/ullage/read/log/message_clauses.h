@@ -84,6 +84,11 @@ inline constexpr Clause kMetal[] = {
 };
 
 // mlx/backend/metal/allocator.cpp
+// oMLX, which computes a request's peak beforehand
+inline constexpr Clause kMetalCeiling[] = {
+    {"metal_cap ceiling is $", {&M::capacity}},
+};
+
 inline constexpr Clause kMetalMalloc[] = {
     {"Attempting to allocate $", {&M::requested}},
     {"maximum allowed buffer size of $", {&M::largest_block}},
@@ -145,6 +150,13 @@ inline constexpr Clause kClickHouse[] = {
 inline constexpr Clause kGeneral[] = {
     {"allocate $", {&M::requested}},
     {"Allocation of $", {&M::requested}},
+};
+
+// A person's report: "OOM errors trying to allocate ~86.9 GB on 80 GB GPUs".
+inline constexpr Clause kReported[] = {
+    {"allocate $", {&M::requested}},
+    {"allocate \\~$", {&M::requested}},
+    {"on $ GPU", {&M::capacity}},
 };
 
 // onnxruntime, core/framework/bfc_arena.cc

@@ -91,6 +91,7 @@ constexpr Lead kNamedLeads[] = {
     {"[METAL] Command buffer execution failed: Insufficient Memory", Other, "metal-insufficient", "", {}},
     {"kIOGPUCommandBufferCallbackErrorOutOfMemory", Other, "metal-insufficient", "", {}},
     {"[metal::malloc] Attempting to allocate $", Metal, "metal-malloc", "", kMetalMalloc},
+    {"but metal_cap ceiling is $", Other, "metal-ceiling", "", kMetalCeiling, 0, Limit::Program},
     {"[metal::malloc] Resource limit (", Other, "metal-resources", "", {}, 0, Limit::Buffer},
     {"WebGPU validation failed. [Invalid Buffer", Other, "webgpu-invalid", "", {}},
     {"Not enough memory for command submission", Other, "vulkan-submit", "", {}},
