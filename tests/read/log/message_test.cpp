@@ -455,6 +455,17 @@ TEST(Message, OtherWordingsAreKnown) {
 }
 
 // A person's report has no error line. Its verb says that memory did run out; a condition or a possibility does not.
+// A logger's level is as good as the word "error" in the line.
+TEST(Message, OfALoggersErrorLevelIsAnError) {
+  for (const char* text : {"ERROR: not enough memory", "[ERROR] ran out of memory", "CRITICAL insufficient memory",
+                           "ERROR: Out of GPU memory"}) {
+    const auto log = read_log(text, "test.log");
+    EXPECT_TRUE(log.ok() && log->errors.size() == 1) << text;
+  }
+  const auto log = read_log("INFO: not enough memory for a copy, so the file is mapped", "test.log");
+  EXPECT_TRUE(!log.ok() || log->errors.empty());
+}
+
 TEST(Message, BehindAProgressBarTellsAKill) {
   for (const char* text : {"Loading checkpoint shards: 33%|###   | 1/3 [00:08<00:17, 8.64s/it]Killed",
                            " 45% \xe2\x96\x95\xe2\x96\x88\xe2\x96\x88\xe2\x96\x8f Killed"}) {

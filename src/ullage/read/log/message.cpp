@@ -62,9 +62,10 @@ struct CaseWords {
   std::string_view words;
   bool to_comma;
 };
-constexpr CaseWords kCaseWords[] = {{"ifyou", false},    {"whenyou", false},   {"incaseof", true},  {"toavoid", true},
-                                    {"toprevent", true}, {"maycause", true},   {"cancause", true},  {"couldcause", true},
-                                    {"mightcause", true}, {"nolonger", true},  {"insteadofgetting", true}};
+constexpr CaseWords kCaseWords[] = {{"ifyou", false},     {"whenyou", false},   {"incaseof", true},
+                                    {"toavoid", true},    {"toprevent", true},  {"maycause", true},
+                                    {"cancause", true},   {"couldcause", true}, {"mightcause", true},
+                                    {"nolonger", true},   {"insteadofgetting", true}};
 
 // Returns whether a lead stands in a sentence that only speaks of a possible error, such as advice. A lead with figures
 // is never advice; without figures only the words before it show this.
@@ -99,8 +100,8 @@ bool are_whole_words(const Squeezed& text, std::size_t begin, std::size_t end) {
 // Returns whether a progress bar ends here. It has no line break, so what the shell prints next stands behind it:
 // "33%|...| 1/3 [00:08<00:17, 8.64s/it]Killed", or one of block letters.
 bool ends_in_bar(std::string_view before) {
-  const bool blocks = before.ends_with("\xe2\x96\x88") || before.ends_with("\xe2\x96\x8f") || before.ends_with("\xe2\x96\x95");
-  return blocks || before.ends_with("it/s]") || before.ends_with("s/it]") || before.ends_with("?it/s]");
+  constexpr std::string_view kEnds[] = {"\xe2\x96\x88", "\xe2\x96\x8f", "\xe2\x96\x95", "it/s]", "s/it]"};
+  return std::ranges::any_of(kEnds, [&](std::string_view last) { return before.ends_with(last); });
 }
 
 bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t begin, std::size_t end) {
@@ -130,7 +131,9 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
   const auto next = std::ranges::upper_bound(text.lines, begin);
   const std::size_t first = next == text.lines.begin() ? 0 : *(next - 1);
   const std::size_t last = text.end_of_line(begin);
-  if ((lead.place & kWithError) != 0) return speaks_of_error(letters.substr(first, last - first));
+  if ((lead.place & kWithError) != 0) {
+    return speaks_of_error(letters.substr(first, last - first)) || std::ranges::binary_search(text.error_lines, first);
+  }
   return letters.substr(begin, last - begin).find("outofmemory") != letters.npos;
 }
 

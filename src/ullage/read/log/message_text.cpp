@@ -89,6 +89,11 @@ std::size_t shared_prefix(std::string_view line, std::string_view pattern) {
 
 namespace {
 
+bool has_error_level(std::string_view prefix) {
+  constexpr std::string_view kLevels[] = {"ERROR", "CRITICAL", "FATAL"};
+  return std::ranges::any_of(kLevels, [&](std::string_view level) { return prefix.find(level) != prefix.npos; });
+}
+
 // `prefix(line)` returns the length of a line's prefix. It is not called for the first line if `begin` lies inside it.
 template <class Prefix>
 Squeezed squeeze_lines(std::string_view text, std::size_t begin, std::size_t end, const Prefix& prefix) {
@@ -99,7 +104,12 @@ Squeezed squeeze_lines(std::string_view text, std::size_t begin, std::size_t end
     const std::size_t stop = line_end(text, at, end);
     const std::string_view line = text.substr(at, stop - at);
     const bool whole = at == 0 || text[at - 1] == '\n' || text[at - 1] == '\r';
-    squeeze_line(text, at + (whole ? prefix(line) : 0), stop, into);
+    const std::size_t length = whole ? prefix(line) : 0;
+    const std::size_t lines = into.lines.size();
+    squeeze_line(text, at + length, stop, into);
+    if (into.lines.size() > lines && has_error_level(line.substr(0, length))) {
+      into.error_lines.push_back(into.lines[lines]);
+    }
     at = stop + 1;
   }
   // Shows that the text's last word is not cut off.

@@ -21,6 +21,8 @@ struct Squeezed {
   std::string letters;
   std::vector<std::size_t> at;     // each letter's offset in the text
   std::vector<std::size_t> lines;  // index of the first letter of each line that has any
+  // Those of `lines` whose logger's prefix, which was removed, has the level of an error.
+  std::vector<std::size_t> error_lines;
 
   bool line_begins(std::size_t letter) const;
   bool line_ends(std::size_t letter) const {
