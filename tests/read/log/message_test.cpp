@@ -491,7 +491,7 @@ TEST(Message, AReportOfAPersonCountsIfNothingElseDoes) {
   }
   for (const char* text :
        {"If you get OOM, lower max_num_seqs.", "This may cause OOM on small cards.", "lower it to avoid OOM errors",
-        "with the patch we no longer get OOM", "the zoom got oompah", "Show how to prevent OOM"}) {
+        "with the patch we no longer get OOM", "the zoom got oompah", "Show how to prevent OOM", "CUDA OOMs: 0"}) {
     const auto log = read_log(text, "test.log");
     EXPECT_TRUE(!log.ok() || log->errors.empty()) << text;
   }
