@@ -93,6 +93,7 @@ bool are_whole_words(const Squeezed& text, std::size_t begin, std::size_t end) {
            text.letters[at] <= 'z';
   };
   if (begin > 0 && joined(begin) && text.letters[begin - 1] >= 'a' && text.letters[begin - 1] <= 'z') return false;
+  if (begin > 0 && text.letters[begin - 1] == '|') return false;  // a field of a table, which may be cut off
   const bool plural = joined(end) && text.letters[end] == 's';
   if (plural) ++end;
   if (plural && end < text.letters.size() && text.letters[end] == ':') return false;  // a count: "CUDA OOMs: 0"
