@@ -204,8 +204,9 @@ std::optional<Remedy> update_driver(const Asked& asked) {
 
 // Of the fixes that public threads name for tools that serve a model, about one in ten is another version.
 std::optional<Remedy> other_version(const Asked& asked) {
-  constexpr std::array kWithout = {Tool::ComfyUi, Tool::WebUi,  Tool::Mlx,        Tool::Node,    Tool::Java,  Tool::Php,
-                                   Tool::Dask,    Tool::DuckDb, Tool::ClickHouse, Tool::Hosting, Tool::Boosting};
+  constexpr std::array kWithout = {Tool::ComfyUi,    Tool::WebUi,   Tool::Mlx,     Tool::Node,
+                                   Tool::Java,       Tool::Php,     Tool::Dask,    Tool::DuckDb,
+                                   Tool::ClickHouse, Tool::Hosting, Tool::Boosting};
   const Tool tool = asked.evidence.speaker.tool;
   if (!asked.evidence.message || !serves(tool) || std::ranges::find(kWithout, tool) != kWithout.end()) {
     return std::nullopt;

@@ -151,8 +151,9 @@ std::optional<Finding> on_mps(const Evidence& evidence) {
 // A request then fails only when that memory is full too.
 std::optional<Finding> spilled_to_host(const Evidence& evidence) {
   if (evidence.message && evidence.message->form == "plain-spill") {
-    return Finding{0.6, {"the text says that the driver put what did not fit into the machine's memory",
-                         "Windows lends a card up to half of the machine's memory; it is slow"}};
+    return Finding{0.6,
+                   {"the text says that the driver put what did not fit into the machine's memory",
+                    "Windows lends a card up to half of the machine's memory; it is slow"}};
   }
   if (!evidence.told_by_pool() || evidence.told_by(Teller::Hip) || !evidence.holds_more_than_capacity()) {
     return std::nullopt;

@@ -62,10 +62,10 @@ struct CaseWords {
   std::string_view words;
   bool to_comma;
 };
-constexpr CaseWords kCaseWords[] = {{"ifyou", false},     {"whenyou", false},   {"incaseof", true},
-                                    {"toavoid", true},    {"toprevent", true},  {"maycause", true},
-                                    {"cancause", true},   {"couldcause", true}, {"mightcause", true},
-                                    {"nolonger", true},   {"insteadofgetting", true}};
+constexpr CaseWords kCaseWords[] = {{"ifyou", false},   {"whenyou", false},        {"incaseof", true},
+                                    {"toavoid", true},  {"toprevent", true},       {"maycause", true},
+                                    {"cancause", true}, {"couldcause", true},      {"mightcause", true},
+                                    {"nolonger", true}, {"insteadofgetting", true}};
 
 // Returns whether a lead stands in a sentence that only speaks of a possible error, such as advice. A lead with figures
 // is never advice; without figures only the words before it show this.
