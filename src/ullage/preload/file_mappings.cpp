@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Stands before mmap() and the calls that take a mapping away, in every process of a run. It tells the runtime which
-// files the program maps for itself alone (weights: safetensors, torch.load(mmap=True)), because their pages stay in
-// memory once they are read, although they can be let go at any time (store/file_pages.h). What libc and the dynamic
-// loader map inside is not seen.
+// Stands before mmap() and the calls that take a mapping away, in every process of a run. Tells the runtime which files
+// the program maps for itself alone, to read them and not to run them: weights (safetensors, torch.load(mmap=True)).
+// The pages of such a file can be let go (store/file_pages.h). Not seen are mprotect(), and what libc and the dynamic
+// loader map inside. What mremap() grows or moves is no longer taken for a file.
 
 #include "ullage/preload/preload.h"
 

@@ -17,7 +17,7 @@ void* first_page(Address a) { return reinterpret_cast<void*>(a.value); }
 using Entries = std::array<PageMap::Entry, PageMap::kMost>;
 
 // Calls f(address, entries) for the pages of a range of whole pages, up to PageMap::kMost at a time. False: the kernel
-// does not tell what is there.
+// did not tell about all of them.
 template <class F>
 bool each_entries(const PageMap& map, Address at, Bytes size, const F& f) {
   Entries entries;
@@ -39,13 +39,13 @@ FilePages::Count count_in(const PageMap& map, Address at, Bytes size) {
       if (entry.is_of_file()) sum.of_file += kSmallPage;
     }
   };
-  // If the kernel does not tell, nothing is known to be of the file, so nothing is let go.
+  // If the kernel does not tell, nothing is known to be in memory, so the pager lets nothing go.
   if (!each_entries(map, at, size, add)) return {};
   return sum;
 }
 
-// Lets go of each row of pages that were not written. Pages that are not there cost nothing. False: some may have
-// stayed.
+// Lets go of each run of pages that were not written. Pages that are not in memory may lie in a run: they cost nothing.
+// False: some pages may have stayed.
 bool let_go_unwritten(const PageMap& map, Address at, Bytes size) {
   bool all = true;
   all &= each_entries(map, at, size, [&all](Address from, std::span<const PageMap::Entry> entries) {
@@ -136,8 +136,8 @@ FilePages::Count OsFilePages::count(AddressRange range) const {
   return sum;
 }
 
-// Between the look at a page and its going nobody may write to it, because the write would be lost. So the range is
-// read-only meanwhile.
+// A write to a page between the look at it and its going would be lost. So what was mapped as writable is read-only
+// meanwhile. A later mprotect() of the program is not known here.
 Bytes OsFilePages::let_go(AddressRange range) {
   const std::lock_guard hold(lock_);
   const PageMap map;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// FilePages of this process. Somebody who sees the program's calls of mmap() tells it what is mapped (the preload).
+// FilePages of this process. The preload sees the program's calls of mmap(), and tells it what is mapped.
 
 #include "ullage/store/file_pages.h"
 
@@ -14,8 +14,8 @@ class OsFilePages final : public FilePages {
  public:
   // A file was mapped at [at, at + size) for this process alone (MAP_PRIVATE). `writable`: the process may write to it.
   void mapped_at(Address at, Bytes size, bool writable);
-  // Whatever was mapped there is about to go. True: part of a file was. Call it before the kernel is called, so that
-  // what is mapped there next is never taken for the file.
+  // Whatever is mapped there is about to be unmapped. True: part of a file is. Call it before the kernel is called, so
+  // that what another thread maps there next is never taken for the file.
   bool unmapped_at(Address at, Bytes size);
 
   bool holds(Address at) const override;

@@ -19,7 +19,7 @@ class PageMap final {
   PageMap(const PageMap&) = delete;
   PageMap& operator=(const PageMap&) = delete;
 
-  // One entry for each page. A page that is not there is neither of a file nor anonymous.
+  // One entry for each page. For a page that is not there all three answers are no.
   class Entry final {
    public:
     bool is_there() const { return (bits_ & kThere) != 0; }                   // in memory, or in swap
@@ -33,7 +33,7 @@ class PageMap final {
   };
   static constexpr std::size_t kMost = 512;  // pages in one read
   // Fills `entries` (kMost at most) for the pages from `at` on, which must be the begin of a page. False: the kernel
-  // does not tell. Allocates nothing.
+  // does not tell; no descriptor was free, for example. Allocates nothing.
   bool read(Address at, std::span<Entry> entries) const;
 
  private:

@@ -2,8 +2,8 @@
 // The pager's part for mapped files (file_pages.h): makes room before an op reads pages that are not in memory, and
 // lets pages go that no op in flight uses, before it evicts anything.
 //
-// A file is followed in pieces of kPiece, because tensors of one file share pages. The kernel reads up to 64 KiB around
-// a page that is touched, and a piece begins at a multiple of that.
+// A file is counted in pieces of kPiece and not by tensor, because its tensors share pages. A touch also maps the pages
+// around it, in an aligned range of 64 KiB. Pieces are aligned to a multiple of that, so one touch stays in one piece.
 #include "ullage/store/pager_core.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr Bytes kPiece = 1_MiB;
 
 Address piece_of(Address at) { return {round_down(Bytes{at.value}, kPiece).count}; }
 
-// The pieces that hold a range, as one range.
+// Returns the pieces in which a range lies, as one range.
 AddressRange pieces_around(Address at, Bytes size) {
   const Address begin = piece_of(at);
   return {begin, round_up(at + size - begin, kPiece)};
@@ -36,14 +36,14 @@ void PagerCore::each_piece(AddressRange pieces, const F& f) {
   }
 }
 
-// Holds the pieces of an input of the op that begins, and notes how much of it is not in memory.
+// Pins the pieces of an input of the op that begins, and adds to files_coming_ how much of it may still be read in.
 void PagerCore::hold_file(const OpInput& input) {
   ThreadOps& ops = ops_here();
   const AddressRange pieces = pieces_around(input.storage, input.size);
   const Address first{round_down(Bytes{input.storage.value}, kSmallPage).count};
   const AddressRange read = {first, round_up(input.storage + input.size - first, kSmallPage)};
   Bytes missing;
-  bool known = true;  // of each piece, that all of it is there or that it was let go
+  bool known = true;  // each piece is in memory as a whole, or was let go as a whole: the kernel need not be asked
   for (Address at = pieces.begin; at < pieces.end(); at = at + kPiece) {
     FilePiece& piece = files_[at];
     ++piece.pins;
@@ -62,7 +62,7 @@ void PagerCore::hold_file(const OpInput& input) {
   files_in_use_ += input.at_most ? comes : read.size;
 }
 
-// The op has ended: lets its pieces be let go again, and measures what it brought in. `self`: the op in the history.
+// Call it when the op ends: measures what it read in and unpins its pieces. `self`: its id in the history, if any.
 void PagerCore::release_files(const Frame& frame, std::optional<OpId> self) {
   ThreadOps& ops = ops_here();
   for (std::size_t i = frame.first_file; i < ops.files.size(); ++i) {
@@ -85,7 +85,7 @@ void PagerCore::release_files(const Frame& frame, std::optional<OpId> self) {
 
 void PagerCore::measure(const HeldFile& held) {
   each_piece(held.pieces, [&](Address at, FilePiece& piece) {
-    if (piece.there == kPiece && !held.written) return;  // known
+    if (piece.there == kPiece && !held.written) return;  // all of it is in memory
     const FilePages::Count now = settings_.files->count({at, kPiece});
     files_there_ += now.of_file;
     files_there_ -= piece.of_file;
@@ -95,8 +95,8 @@ void PagerCore::measure(const HeldFile& held) {
   });
 }
 
-// Makes room for the pages that the op which begins will read in. An op that may read only a part (OpInput::at_most) is
-// not refused, because it may need less.
+// Makes room for the pages that the op which begins will read in. Returns why there is none. If the op may read only a
+// part of an input (OpInput::at_most), lack of room is no reason to refuse it, because it may need less.
 std::optional<Shortage> PagerCore::make_room_for_files(Lock& lock) {
   const Frame frame = ops_here().frames.back();
   settings_.in_files(files_there_, files_coming_);
@@ -116,8 +116,8 @@ std::optional<Shortage> PagerCore::make_room_for_files(Lock& lock) {
   }
 }
 
-// Lets go of pages that no op in flight uses, those first that are needed last, until `wanted` bytes are gone. Returns
-// the bytes that went.
+// Lets go of pieces that no op in flight uses until at least `wanted` bytes are gone, or no such piece is left. The
+// piece whose next use is furthest away goes first. Returns how many bytes went.
 Bytes PagerCore::let_files_go(Bytes wanted) {
   if (files_there_ == Bytes{}) return {};
   std::vector<std::pair<std::uint64_t, Address>> order;
