@@ -65,6 +65,17 @@ TEST(OsFilePages, LetsPagesGoAndTheFileBringsThemBack) {
   EXPECT_EQ(file.sum(), sum);
 }
 
+TEST(OsFilePages, LeavesAloneWhatIsAboutToBeUnmapped) {
+  const MappedFile file;
+  OsFilePages pages;
+  pages.mapped_at(file.at(), kSize, true);
+  file.sum();
+  EXPECT_TRUE(pages.unmapped_at(file.at(), kSize));
+  EXPECT_EQ(pages.let_go({file.at(), 1_MiB}), 1_MiB) << "nothing went";
+  pages.mapped_at(file.at(), kSize, true);
+  EXPECT_EQ(pages.count(file.range()).of_file, kSize);
+}
+
 TEST(OsFilePages, KeepsWhatWasWritten) {
   const MappedFile file;
   OsFilePages pages;

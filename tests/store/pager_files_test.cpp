@@ -167,6 +167,18 @@ TEST_F(PagerFiles, PagesOfAFileThatIsNoLongerMappedDoNotCount) {
   EXPECT_EQ(beside_.there, 8_MiB);
 }
 
+TEST_F(PagerFiles, AForkedChildBeginsWithoutPages) {
+  open_with_file(24_MiB);
+  ASSERT_FALSE(op(0_B, 16_MiB));
+  pager_->before_fork();
+  pager_->after_fork_in_child();  // this process plays the child
+  EXPECT_EQ(pager_->counts().files_there, 0_B);
+  EXPECT_EQ(beside_.there, 0_B);
+  weights_.there.clear();
+  ASSERT_FALSE(op(0_B, 8_MiB));
+  EXPECT_EQ(beside_.there, 8_MiB);
+}
+
 TEST_F(PagerFiles, AMappedFileIsAReasonToFollowTheProgram) {
   open_with_file(80_MiB);
   make(1_MiB, 1);

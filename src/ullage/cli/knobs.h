@@ -21,7 +21,7 @@ inline constexpr std::size_t kSizes = 3;
 struct Knobs {
   predict::Grid grid;    // the sizes to run
   std::vector<Knob> at;  // the sizes to predict, in the order of the grid's axes
-  bool below = false;    // a knob has no stated sizes and its target is below kLeastSize
+  bool below = false;    // a knob without stated sizes has a target below kLeastSize: the target itself must be run
 };
 
 // Reads words such as "batch=128". BadArgument if one is malformed or a knob is named twice.

@@ -71,7 +71,7 @@ struct Bar {
   struct Part {
     enum class Kind {
       Live,
-      Usable,      // cached, in segments where nothing is live; all that is cached if the segments are not known
+      Usable,      // cached, in segments where nothing is live; of a recording without segments: all that is cached
       Stuck,       // cached, beside live blocks; of a message: all that is cached
       NotPyTorch,  // of other processes, or of this one outside PyTorch's pool
       Free

@@ -36,7 +36,7 @@ struct RemedyRule {
 
 std::span<const RemedyRule> pool_remedies();     // settings of PyTorch's caching allocator, library handles
 std::span<const RemedyRule> program_remedies();  // changes of the person's program
-std::span<const RemedyRule> machine_remedies();  // devices, processes, containers, limits
+std::span<const RemedyRule> machine_remedies();  // devices, processes, limits, data loading, defects
 std::span<const RemedyRule> take_remedies();     // Ullage's own commands, for what it recorded itself
 
 // Returns every remedy, family by family.

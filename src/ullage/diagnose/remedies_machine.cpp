@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The remedies that change devices, processes, containers and limits. The table at the end says for which causes each
-// is asked, and in which order. docs/explain.md lists every id.
+// The remedies outside the allocator's settings and the training code: devices, processes, containers, limits, data
+// loading, and searches for a defect. The table at the end says for which causes each is asked, and in which order.
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/remedies.h"
 

@@ -40,8 +40,8 @@ double growth(const trace::Take& take, const Target& target, const Sequence& seq
     const Grid::Axis& of = sequence.grid.axes[axis];
     const std::int64_t small = std::ranges::find(take.knobs, of.name, &Knob::name)->value;
     const double ratio = double(target.knobs(event)[axis]) / double(std::max<std::int64_t>(small, 1));
-    // Bytes may grow with the square of a side or a length. A law can follow a square only with four values of a knob,
-    // or with two knobs, as (xy)^2. So the square is assumed in these cases.
+    // Bytes may grow with the square of a side or a length. A knob may be one if four values of it were run, as a law
+    // of a side needs, or if two knobs vary. So the square is assumed then (charges.h).
     times *= std::max(1.0, of.values.size() > 3 || sequence.grid.axes.size() > 1 ? ratio * ratio : ratio);
   }
   return times;

@@ -70,11 +70,13 @@ extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtim
 // on the thread that requests, and must not make such requests itself. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
 
-// For the runtime: calls `mapped` after the program has mapped a file for itself alone and not to run it, and
-// `unmapping` before whatever stands at an address is taken away or replaced. Both run on the program's thread. Null:
-// nobody is called.
+// For the runtime: calls `mapped` after the program has mapped a file for itself alone, to read it and not to run it.
+// Calls `unmapping` before whatever stands at an address is taken away, replaced, or given another access. If that
+// returns true, part of a file was there, and `unmapped` is called once the kernel is done. All run on the program's
+// thread. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_file_mappings(
-    void (*mapped)(void* at, std::size_t size, bool writable), void (*unmapping)(void* at, std::size_t size));
+    void (*mapped)(void* at, std::size_t size, bool writable), bool (*unmapping)(void* at, std::size_t size),
+    void (*unmapped)(void* at, std::size_t size));
 
 // For the runtime: has `hold` called with the buffers of a system call of the program that failed with EFAULT.
 // `written`: the call writes to them. If `hold` returns true, the bytes are there now and stay. Then the call is tried

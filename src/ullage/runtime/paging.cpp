@@ -24,7 +24,8 @@ bool says_all_writes(const OpCall& call) {
   return false;
 }
 
-// To read one page may map those around it, up to 64 KiB on each side.
+// A touch maps the pages around it in an aligned range of 64 KiB. A row may begin in one such range and end in the
+// next.
 constexpr Bytes kAroundAPick = 128_KiB;
 
 // Calls f(tensor) for each tensor among the arguments of `call`.

@@ -161,9 +161,8 @@ class Running final : public Session, public PoolListener {
   void file_mapped(Address at, Bytes size, bool writable) override {
     if (follows_files()) files_.mapped_at(at, size, writable);
   }
-  void about_to_unmap(Address at, Bytes size) override {
-    if (files_.unmapped_at(at, size)) pager_->file_unmapped({at, size});
-  }
+  bool unmaps_a_file(Address at, Bytes size) override { return files_.unmapped_at(at, size); }
+  void file_unmapped(Address at, Bytes size) override { pager_->file_unmapped({at, size}); }
   bool grant(Bytes bytes) override {
     note_least();  // the granted bytes will stand outside the pool
     return charges_->grant(bytes);

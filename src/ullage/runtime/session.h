@@ -93,9 +93,12 @@ class Session {
   virtual void discharge(Bytes bytes) = 0;
   // This thread is about to touch `bytes` of the process's memory outside the pool: makes the pool give way if it can.
   virtual void make_way(Bytes bytes) = 0;
-  // The program has mapped a file for itself alone, or is about to take away whatever is mapped at [at, at + size).
+  // The program has mapped a file for itself alone.
   virtual void file_mapped(Address at, Bytes size, bool writable) = 0;
-  virtual void about_to_unmap(Address at, Bytes size) = 0;
+  // The program is about to take away whatever is mapped at [at, at + size). True: part of a file is. Then call
+  // file_unmapped() once it has gone; until then its pages are counted as they are.
+  virtual bool unmaps_a_file(Address at, Bytes size) = 0;
+  virtual void file_unmapped(Address at, Bytes size) = 0;
   // Reserves `bytes` for another allocator of the device. Settings::take_back gives them up again. False: no room can
   // be made for them.
   virtual bool grant(Bytes bytes) = 0;

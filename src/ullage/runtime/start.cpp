@@ -226,7 +226,11 @@ void note_mapped(void* at, std::size_t size, bool writable) {
   Session::current()->file_mapped(address_of(at), Bytes{size}, writable);
 }
 
-void note_unmapping(void* at, std::size_t size) { Session::current()->about_to_unmap(address_of(at), Bytes{size}); }
+bool note_unmapping(void* at, std::size_t size) {
+  return Session::current()->unmaps_a_file(address_of(at), Bytes{size});
+}
+
+void note_unmapped(void* at, std::size_t size) { Session::current()->file_unmapped(address_of(at), Bytes{size}); }
 
 // If libullage_preload.so is in this process, has the heap's large requests and the mapping of files announced, and
 // failed system calls healed.
@@ -235,10 +239,11 @@ void follow_the_program() {
   const auto announce = reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "ullage_announce_large_requests"));
   if (announce != nullptr) announce([](std::size_t bytes) { Session::current()->make_way(Bytes{bytes}); });
   using Mapped = void (*)(void*, std::size_t, bool);
-  using Unmapping = void (*)(void*, std::size_t);
+  using Unmapping = bool (*)(void*, std::size_t);
+  using Unmapped = void (*)(void*, std::size_t);
   const auto announce_files =
-      reinterpret_cast<void (*)(Mapped, Unmapping)>(dlsym(RTLD_DEFAULT, "ullage_announce_file_mappings"));
-  if (announce_files != nullptr) announce_files(&note_mapped, &note_unmapping);
+      reinterpret_cast<void (*)(Mapped, Unmapping, Unmapped)>(dlsym(RTLD_DEFAULT, "ullage_announce_file_mappings"));
+  if (announce_files != nullptr) announce_files(&note_mapped, &note_unmapping, &note_unmapped);
   using Hold = bool (*)(const iovec*, std::size_t, bool);
   const auto heal = reinterpret_cast<void (*)(Hold, void (*)())>(dlsym(RTLD_DEFAULT, "ullage_heal_system_calls"));
   if (heal != nullptr) heal(&hold_buffers, &let_buffers_go);

@@ -66,8 +66,8 @@ Bytes Budget::missing(Bytes pool_resident) {
   return unlimited() ? Bytes{} : saturating_sub(pool_resident + taken, stated());
 }
 
-// What is lacking is what the process would hold with the request served, less what it holds now. Nothing is lacking if
-// the request could not be served without any other process: then no other one should move anything for it.
+// Lacking is what the process would hold with the request served, less what it holds now. If the request would not fit
+// even if there were no other process, nothing is lacking: no other one should move anything for it.
 bool Budget::recount(Bytes needed) {
   if (unlimited() || tree_ == nullptr) return false;
   const bool may_fit = needed + outside_for_good() + kMargin <= stated();

@@ -15,8 +15,8 @@
 //
 // The margin covers growth between two measurements and the kernel's counting error. The kernel counts pages for each
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
-// free too. Pages of mapped files (weights) stand outside as well, but can be let go (file_pages.h): the pool has to
-// leave room for those that are there, and no reserve follows them.
+// free too. Pages of mapped files (weights) come on top of the outside in the drawing. They can be let go
+// (file_pages.h), so no reserve follows them; the pool leaves room for those that are in memory.
 //
 // Later the reserve follows what is measured. After the third step it is the most that was outside in that step, and
 // each later step can only raise it.
@@ -98,10 +98,9 @@ class Budget final : public Limit {
   // ends it, and so does lend().
   void foresee(Bytes outside) { foreseen_.store(outside.count); }
 
-  // Says how many bytes of mapped files are in memory and can be let go (`there`), and how many more may be read in
-  // soon
-  // (`coming`). The pool may have neither, and no reserve stands for them. They are not part of the least budget: what
-  // an op needs of them at once is part of note_least()'s `at_once`.
+  // Says how many bytes of mapped files are in memory and can be let go (`there`), and how many more ops in flight may
+  // read in (`coming`). The pool may have neither, and no reserve stands for them. They are not part of the least
+  // budget: what an op needs of them at once is part of note_least()'s `at_once`.
   void in_files(Bytes there, Bytes coming) {
     files_there_.store(there.count);
     files_coming_.store(coming.count);

@@ -28,8 +28,9 @@ class FilePages {
   };
   virtual Count count(AddressRange range) const = 0;
   // Lets go of the pages of the range that were not written. Returns Count::of_file afterwards: zero, unless the kernel
-  // refused. If another thread writes to the range meanwhile, it gets a page fault, and the write is tried again
-  // (Pager::on_fault()). A system call that writes to the range meanwhile fails with EFAULT.
+  // refused. If no file is mapped there any more, nothing is let go, and the size of the range is returned. If another
+  // thread writes to the range meanwhile, it gets a page fault, and the write is tried again (Pager::on_fault()). A
+  // system call that writes to the range meanwhile fails with EFAULT.
   virtual Bytes let_go(AddressRange range) = 0;
 
   // Hold this across fork(), so that the child does not get a copy in the middle of a change.

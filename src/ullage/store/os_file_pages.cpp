@@ -4,13 +4,22 @@
 #include "ullage/store/page_map.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
+#include <span>
 
 namespace ullage::store {
 namespace {
+
+// Sets the access past the preload, which stands before mprotect() and would take this for the program's call.
+bool set_access(Address at, Bytes size, int access) {
+  return ::syscall(SYS_mprotect, at.value, size.count, access) == 0;
+}
 
 void* first_page(Address a) { return reinterpret_cast<void*>(a.value); }
 
@@ -31,7 +40,8 @@ bool each_entries(const PageMap& map, Address at, Bytes size, const F& f) {
   return true;
 }
 
-FilePages::Count count_in(const PageMap& map, Address at, Bytes size) {
+// Nothing: the kernel does not tell.
+std::optional<FilePages::Count> count_in(const PageMap& map, Address at, Bytes size) {
   FilePages::Count sum;
   const auto add = [&sum](Address, std::span<const PageMap::Entry> entries) {
     for (const PageMap::Entry entry : entries) {
@@ -39,8 +49,7 @@ FilePages::Count count_in(const PageMap& map, Address at, Bytes size) {
       if (entry.is_of_file()) sum.of_file += kSmallPage;
     }
   };
-  // If the kernel does not tell, nothing is known to be in memory, so the pager lets nothing go.
-  if (!each_entries(map, at, size, add)) return {};
+  if (!each_entries(map, at, size, add)) return std::nullopt;
   return sum;
 }
 
@@ -129,7 +138,7 @@ FilePages::Count OsFilePages::count(AddressRange range) const {
   const PageMap map;
   Count sum;
   each_part(range, [&](Address at, Bytes size, bool) {
-    const Count part = count_in(map, at, size);
+    const Count part = count_in(map, at, size).value_or(Count{});
     sum.there += part.there;
     sum.of_file += part.of_file;
   });
@@ -137,18 +146,22 @@ FilePages::Count OsFilePages::count(AddressRange range) const {
 }
 
 // A write to a page between the look at it and its going would be lost. So what was mapped as writable is read-only
-// meanwhile. A later mprotect() of the program is not known here.
+// meanwhile. (What the program gives another access by mprotect() is no longer taken for a file.)
 Bytes OsFilePages::let_go(AddressRange range) {
   const std::lock_guard hold(lock_);
   const PageMap map;
   Bytes left;
+  bool any = false;
   each_part(range, [&](Address at, Bytes size, bool writable) {
-    const bool still = !writable || ::mprotect(first_page(at), size.count, PROT_READ) == 0;
+    any = true;
+    const bool still = !writable || set_access(at, size, PROT_READ);
     const bool all = still && let_go_unwritten(map, at, size);
-    if (writable) ::mprotect(first_page(at), size.count, PROT_READ | PROT_WRITE);
-    if (!all) left += count_in(map, at, size).of_file;
+    if (writable) set_access(at, size, PROT_READ | PROT_WRITE);
+    if (all) return;
+    const std::optional<Count> now = count_in(map, at, size);
+    left += now ? now->of_file : size;
   });
-  return left;
+  return any ? left : range.size;
 }
 
 }  // namespace ullage::store

@@ -421,8 +421,7 @@ void PagerCore::after_fork_in_parent() {
 
 void PagerCore::after_fork_in_child() {
   if (settings_.files != nullptr) settings_.files->fork_lock().unlock();
-  files_.clear();  // the kernel gives the child none of the pages that can be let go
-  files_there_ = {};
+  forget_files();
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;

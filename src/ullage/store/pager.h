@@ -52,8 +52,8 @@ struct OpInput {
   // With less room the op would run in slices, and the largest slice would not use this storage.
   bool sliceable = false;
   bool only_read = false;  // surely: the op announces all that it writes. Matters if Settings::notices_writes is false
-  // If it lies in a mapped file (Settings::files) and the op reads only a part of it: no more bytes than these come
-  // into memory. Else nothing, and `storage` and `size` say what the op reads.
+  // Set if it lies in a mapped file (Settings::files) and the op may read only a part of it: at most so many bytes come
+  // into memory. None: the op reads all of `size`.
   std::optional<Bytes> at_most = std::nullopt;
 };
 
@@ -151,7 +151,8 @@ class Pager {
 
   // Does a mapped file lie at `at` (Settings::files)?
   virtual bool holds_file(Address at) const = 0;
-  // Part of a file is no longer mapped.
+  // Call it when part of a file, which FilePages no longer holds, has been unmapped. Not before: pages that are still
+  // there would count as outside for good.
   virtual void file_unmapped(AddressRange range) = 0;
 
   // The body of the background thread; never returns.

@@ -112,7 +112,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     Bytes of_file;  // the part of it that was not written, and so can be let go
     std::uint32_t pins = 0;
     bool stays = false;       // the kernel did not let it go
-    bool was_let_go = false;  // and no op has used it since
+    bool was_let_go = false;  // it was let go, and no op has used it since
   };
   static ThreadOps& ops_here();
   // While this object exists, the time counts as waited for moves by a thread of the program.
@@ -166,6 +166,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void measure(const HeldFile& held);
   std::optional<Shortage> make_room_for_files(Lock& lock);
   Bytes let_files_go(Bytes wanted);
+  void forget_files();
   Bytes files_to_let_go() const;
 
   class Gate;
@@ -222,7 +223,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes pinned_;     // spans of storages with pins
   Bytes sliceable_;  // of pinned_, what a smaller pool need not hold at once (OpInput::sliceable)
   std::map<Address, FilePiece> files_;
-  Bytes files_there_;           // sum of FilePiece::of_file
+  Bytes files_there_;           // sum of FilePiece::of_file (not of `there`)
   Bytes files_coming_;          // what ops in flight may read in of mapped files
   Bytes files_in_use_;          // what ops in flight read of them, in memory or not
   std::string spill_failure_;   // why the last write out failed; empty: it did not

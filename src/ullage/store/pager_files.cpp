@@ -143,6 +143,14 @@ Bytes PagerCore::let_files_go(Bytes wanted) {
   return gone;
 }
 
+// For a child made by fork. The kernel gives it none of a file's pages, unless some of the mapping was written. Then
+// these count as outside until an op of the child uses them.
+void PagerCore::forget_files() {
+  files_.clear();
+  files_there_ = {};
+  if (settings_.in_files) settings_.in_files(files_there_, files_coming_);
+}
+
 Bytes PagerCore::files_to_let_go() const { return saturating_sub(files_there_, files_in_use_); }
 
 void PagerCore::file_unmapped(AddressRange range) {

@@ -17,13 +17,13 @@
 namespace ullage::store {
 namespace {
 
-// Large enough that the disk reaches its full rate. Small enough that a signal need not wait long for the end of a
+// A transfer of this size lets the disk reach its full rate, and a signal need not wait long for the end of the
 // call.
 constexpr std::uint64_t kChunk = (16_MiB).count;
 
 int open_nameless(const char* folder) { return ::open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600); }
 
-// For file systems without unnamed files. The name is removed before the first byte is written.
+// Serves file systems without unnamed files. The name is removed before the first byte is written.
 int open_and_unlink(const std::string& folder) {
   std::string path = folder + "/ullage-spill-XXXXXX";
   const int fd = ::mkostemp(path.data(), O_CLOEXEC);

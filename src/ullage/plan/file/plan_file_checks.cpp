@@ -141,7 +141,7 @@ std::uint64_t values_named(const PlanFile& file) {
 
 std::optional<Misfit> misfit(const PlanFile& file) {
   if (auto wrong = misfit_of(file.plan)) return wrong;
-  // So a large `values` alone cannot make a run allocate much memory.
+  // The number must be that of the values named, so that a large one alone cannot make a run allocate much memory.
   if (file.sites.values != values_named(file)) {
     return Misfit{"values",
                   fmt::format("is {}, the values that are named end before {}", file.sites.values, values_named(file))};

@@ -14,9 +14,10 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kFilledKnown = 1u << 12;   // lists remembered, by hash; each lookup costs a comparison
-constexpr std::size_t kFetchesKnown = 1u << 13;  // places for remembered lists; each list takes two
-constexpr std::size_t kLeastShared = 4;          // items; sharing shorter lists is not worth it
+constexpr std::size_t kFilledKnown = 1u << 12;  // places for lists by their items; each lookup costs a comparison
+constexpr std::size_t kFetchesKnown =
+    1u << 13;                            // places for lists by what fills them (pickle_fetches.cpp); each takes two
+constexpr std::size_t kLeastShared = 4;  // items; sharing shorter lists is not worth it
 
 // Uses four independent sums, so that the multiplications need not wait for each other.
 std::uint64_t hash(std::span<const PickleValue> items) {
