@@ -571,8 +571,7 @@ def follow(optimizer):
 
 
 def device_of_weights(optimizer):
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    return weights[0].device.type if weights else ""
+    return next((weight.device.type for group in optimizer.param_groups for weight in group["params"]), "")
 
 
 def note_device(optimizer, *_):

@@ -96,9 +96,8 @@ struct LedgerSlot {
   Word page_faults_healed{0};  // unannounced accesses: page faults at evicted storages (PagerCounts::faults)
   Word least_budget{0};        // the least budget so far, without refused requests; 0: not known
   Word refused_least{0};       // the least budget if the last refused request is counted as served
-  Word unmovable{
-      0};  // bytes that no eviction frees: slabs, and inputs (of one op) that are outside pool and mapped files
-  Word files_let_go{0};  // bytes of mapped files that were let go, to be read again when they are touched
+  Word unmovable{0};           // bytes that no eviction frees: slabs, and one op's inputs outside pool and mapped files
+  Word files_let_go{0};        // bytes of mapped files that were let go, to be read again when they are touched
 
   // The take, if one is recorded.
   Word recorded{0};           // 1: the file was written

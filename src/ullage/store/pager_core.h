@@ -167,6 +167,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::optional<Shortage> make_room_for_files(Lock& lock);
   Bytes let_files_go(Bytes wanted);
   void forget_files();
+  void tell_of_files() const;
   Bytes files_to_let_go() const;
 
   class Gate;

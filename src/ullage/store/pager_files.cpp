@@ -27,6 +27,10 @@ AddressRange pieces_around(Address at, Bytes size) {
 
 bool PagerCore::holds_file(Address at) const { return settings_.files != nullptr && settings_.files->holds(at); }
 
+void PagerCore::tell_of_files() const {
+  if (settings_.in_files) settings_.in_files(files_there_, files_coming_);
+}
+
 template <class F>
 void PagerCore::each_piece(AddressRange pieces, const F& f) {
   auto it = files_.lower_bound(pieces.begin);
@@ -55,11 +59,12 @@ void PagerCore::hold_file(const OpInput& input) {
   const Bytes comes = std::min(missing, input.at_most.value_or(missing));
   ops.files.push_back({pieces, input.written});
   Frame& frame = ops.frames.back();
+  const Bytes in_use = input.at_most ? comes : read.size;
   frame.files_coming += comes;
-  frame.files_in_use += input.at_most ? comes : read.size;
+  frame.files_in_use += in_use;
   frame.reads_part_of_a_file |= input.at_most.has_value();
   files_coming_ += comes;
-  files_in_use_ += input.at_most ? comes : read.size;
+  files_in_use_ += in_use;
 }
 
 // Call it when the op ends: measures what it read in and unpins its pieces. `self`: its id in the history, if any.
@@ -80,7 +85,7 @@ void PagerCore::release_files(const Frame& frame, std::optional<OpId> self) {
   ops.files.resize(frame.first_file);
   files_coming_ -= frame.files_coming;
   files_in_use_ -= frame.files_in_use;
-  if (settings_.in_files && settings_.files != nullptr) settings_.in_files(files_there_, files_coming_);
+  tell_of_files();
 }
 
 void PagerCore::measure(const HeldFile& held) {
@@ -99,7 +104,7 @@ void PagerCore::measure(const HeldFile& held) {
 // part of an input (OpInput::at_most), lack of room is no reason to refuse it, because it may need less.
 std::optional<Shortage> PagerCore::make_room_for_files(Lock& lock) {
   const Frame frame = ops_here().frames.back();
-  settings_.in_files(files_there_, files_coming_);
+  tell_of_files();
   Tried tried;
   tried.is_pinned = true;  // files_in_use_ has the request's bytes already
   for (;;) {
@@ -139,7 +144,7 @@ Bytes PagerCore::let_files_go(Bytes wanted) {
     if (gone >= wanted) break;
   }
   counts_.files_let_go += gone;
-  settings_.in_files(files_there_, files_coming_);
+  tell_of_files();
   return gone;
 }
 
@@ -148,7 +153,7 @@ Bytes PagerCore::let_files_go(Bytes wanted) {
 void PagerCore::forget_files() {
   files_.clear();
   files_there_ = {};
-  if (settings_.in_files) settings_.in_files(files_there_, files_coming_);
+  tell_of_files();
 }
 
 Bytes PagerCore::files_to_let_go() const { return saturating_sub(files_there_, files_in_use_); }
@@ -160,7 +165,7 @@ void PagerCore::file_unmapped(AddressRange range) {
     files_there_ -= piece.of_file;
     files_.erase(at);
   });
-  if (settings_.in_files) settings_.in_files(files_there_, files_coming_);
+  tell_of_files();
 }
 
 }  // namespace ullage::store

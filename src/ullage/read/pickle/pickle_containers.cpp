@@ -15,8 +15,8 @@ namespace ullage::read {
 namespace {
 
 constexpr std::size_t kFilledKnown = 1u << 12;  // places for lists by their items; each lookup costs a comparison
-constexpr std::size_t kFetchesKnown =
-    1u << 13;                            // places for lists by what fills them (pickle_fetches.cpp); each takes two
+// places for lists by what fills them (pickle_fetches.cpp); each takes two
+constexpr std::size_t kFetchesKnown = 1u << 13;
 constexpr std::size_t kLeastShared = 4;  // items; sharing shorter lists is not worth it
 
 // Uses four independent sums, so that the multiplications need not wait for each other.
