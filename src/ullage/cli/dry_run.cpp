@@ -234,6 +234,7 @@ Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
       {"ULLAGE_DRYCARD_STEPS", std::to_string(order.steps)},
       {"ULLAGE_DRYCARD_SECONDS", fmt::format("{}", order.limit.count)},
       {"TRITON_LIBCUDA_PATH", (root / "lib").string()},
+      kDeferCompiler,  // the machine's own memory is not in question
   };
   program.environment.insert(program.environment.end(), environment.begin(), environment.end());
   if (!order.has_budget) return at;

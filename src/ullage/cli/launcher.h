@@ -20,6 +20,10 @@
 
 namespace ullage::cli {
 
+// For Launch::environment: torch's compiler is imported once the program asks for it, and not by its optimizers
+// (preload/defer_compiler.py).
+inline const std::pair<std::string, std::string> kDeferCompiler{"ULLAGE_DEFER_COMPILER", "1"};
+
 struct Launch {
   std::filesystem::path file;                                    // the executable
   std::vector<std::string> words;                                // its argv, argv[0] included

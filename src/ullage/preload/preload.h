@@ -23,6 +23,10 @@ inline constexpr const char* kSwitchesScript = "ULLAGE_SWITCHES_SCRIPT";
 bool is_set(const char* variable);
 inline bool has_scripts() { return is_set(kDryScript) || is_set(kExplainScript) || is_set(kSwitchesScript); }
 
+// If this environment variable is set, a Python runs the text of defer_compiler.py before those scripts.
+inline constexpr const char* kDeferCompiler = "ULLAGE_DEFER_COMPILER";
+extern const char* const kDeferCompilerText;
+
 // Opens the runtime if the environment has a ledger (ULLAGE_LEDGER), torch is mapped and the runtime is not. If the
 // runtime cannot be opened, prints why on stderr. May be called on any thread, and more than once.
 void bring_in_the_runtime();

@@ -112,9 +112,9 @@ run('ULLAGE_EXPLAIN_SCRIPT', 'ullage_explain')
 run('ULLAGE_SWITCHES_SCRIPT', 'ullage_switches')
 )";
 
-void run_scripts() {
+void run(const char* text) {
   Object* globals = python.new_dict();
-  Object* code = python.compile(kRunScripts, "<ullage>", kFileInput);
+  Object* code = python.compile(text, "<ullage>", kFileInput);
   Object* none = globals != nullptr && code != nullptr ? python.evaluate(code, globals, globals) : nullptr;
   if (none == nullptr) python.print_error();
   for (Object* one : {globals, code, none}) {
@@ -135,7 +135,8 @@ Object* load_then_bring_in(Object*, Object* arguments) {
   python.clear_error();
   if (is_torch) {
     bring_in_the_runtime();
-    if (has_scripts()) run_scripts();
+    if (is_set(kDeferCompiler)) run(kDeferCompilerText);
+    if (has_scripts()) run(kRunScripts);
   }
   return result;
 }

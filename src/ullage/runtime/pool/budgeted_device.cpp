@@ -14,7 +14,11 @@ Bytes ProcessMemory::held() { return store::resident_now(); }
 
 Bytes ProcessMemory::held_peak() { return store::resident_peak(); }
 
-Bytes ProcessMemory::warm_up() const { return in_python() ? store::Budget::kWarmUpInPython : store::Budget::kWarmUp; }
+Bytes ProcessMemory::warm_up() const {
+  using store::Budget;
+  if (!in_python()) return Budget::kWarmUp;
+  return compiler_is_deferred() ? Budget::kWarmUpInPython : Budget::kWarmUpInPython + Budget::kCompiler;
+}
 
 Result<store::Tier*> ProcessMemory::open_tier(const store::SpillPlace& place) {
   if (place.most == Bytes{}) return static_cast<store::Tier*>(nullptr);

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -356,6 +357,8 @@ bool in_python() {
   const PythonCalls python = find_python_calls();
   return python.complete() && python.is_initialized() != 0;
 }
+
+bool compiler_is_deferred() { return std::getenv("ULLAGE_DEFER_COMPILER") != nullptr; }
 
 void prepare_python_later() {
   if (state.load(std::memory_order_relaxed) != State::Open) return;

@@ -25,6 +25,9 @@ namespace ullage::runtime {
 // Does this process run an initialised Python interpreter?
 bool in_python();
 
+// Is torch's compiler imported only when the program asks for it (preload/defer_compiler.py)?
+bool compiler_is_deferred();
+
 // Has Python's main thread prepare Python at its next opportunity, if torch is imported. Before that, and without
 // Python, does nothing and may be called again. Cheap once it is done. Any thread may call, under any lock.
 void prepare_python_later();
