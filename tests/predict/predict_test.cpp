@@ -316,6 +316,22 @@ TEST(Outside, ToldBytesWithoutALawAreABound) {
   EXPECT_EQ(row(found, "charged by the program")->count, 50000000u);
 }
 
+// Three values of one knob. The bytes are about those of a square, and no straight line.
+TEST(Outside, TheBoundOfToldBytesGrowsAsFastAsTheyDid) {
+  const trace::TraceFile file = takes_by_batch([](Program& p) {
+    train(p);
+    const std::int64_t batch = p.knob("batch");
+    const std::int64_t bytes = 1000000 * batch * batch + (batch == 3 ? 1 : 0);
+    p.charge(bytes);
+    p.charge(-bytes);
+  });
+  const Prediction found = predicted(predict(file, at_batch(30)));
+  expect_sums(found);
+  EXPECT_EQ(found.law, Law::Bound);
+  EXPECT_GE(row(found, "charged by the program")->count, 900000000u);
+  EXPECT_LE(row(found, "charged by the program")->count, 900000200u);
+}
+
 TEST(OfTake, CountsWhatTheRecorderDidNotKeep) {
   Program program({{"batch", 2}});
   train(program);

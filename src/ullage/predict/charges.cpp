@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace ullage::predict {
 namespace {
@@ -33,28 +34,63 @@ bool by_law(const trace::TraceFile& file, const Sequence& sequence, Target& targ
   return true;
 }
 
-// The factor by which the knobs at the event exceed those of a take; at least 1.
-double growth(const trace::Take& take, const Target& target, const Sequence& sequence, EventId event) {
+constexpr int kHighestPower = 3;
+
+std::vector<std::int64_t> knobs_of(const trace::Take& take, const Grid& grid) {
+  std::vector<std::int64_t> values;
+  for (const Grid::Axis& axis : grid.axes) {
+    values.push_back(std::ranges::find(take.knobs, axis.name, &Knob::name)->value);
+  }
+  return values;
+}
+
+// The product of the ratios by which the knobs grow, each to this power; a knob that shrinks counts as 1.
+double growth(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to, int power) {
   double times = 1;
-  for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
-    const Grid::Axis& of = sequence.grid.axes[axis];
-    const std::int64_t small = std::ranges::find(take.knobs, of.name, &Knob::name)->value;
-    const double ratio = double(target.knobs(event)[axis]) / double(std::max<std::int64_t>(small, 1));
-    // Bytes may grow with the square of a side or a length. A knob may be one if four values of it were run, as a law
-    // of a side needs, or if two knobs vary. So the square is assumed then (charges.h).
-    times *= std::max(1.0, of.values.size() > 3 || sequence.grid.axes.size() > 1 ? ratio * ratio : ratio);
+  for (std::size_t axis = 0; axis < from.size(); ++axis) {
+    const double ratio = double(to[axis]) / double(std::max<std::int64_t>(from[axis], 1));
+    times *= std::pow(std::max(1.0, ratio), power);
   }
   return times;
 }
 
+// By charge and take, the bytes that are charged after that charge.
+std::vector<std::vector<std::int64_t>> levels_of(const trace::TraceFile& file, std::size_t charges) {
+  std::vector<std::vector<std::int64_t>> levels(charges, std::vector<std::int64_t>(file.takes.size()));
+  for (std::size_t take = 0; take < file.takes.size(); ++take) {
+    std::int64_t level = 0;
+    for (std::size_t i = 0; i < charges; ++i) {
+      levels[i][take] = level = bounded_sum(level, file.takes[take].charges[i].bytes);
+    }
+  }
+  return levels;
+}
+
+// Bytes may grow with the square of a side or a length. A knob may be one if four values of it were run, as a law of a
+// side needs, or if two knobs vary. So the square is assumed then. If the bytes grow faster from the smallest take to
+// the largest, so does the bound.
+int power_of(const std::vector<std::vector<std::int64_t>>& levels, const std::vector<std::vector<std::int64_t>>& knobs,
+             const Grid& grid) {
+  int power = grid.axes.size() > 1 || grid.axes.front().values.size() > 3 ? 2 : 1;
+  const auto [smallest, largest] = std::ranges::minmax_element(knobs);
+  const std::size_t small = std::size_t(smallest - knobs.begin()), large = std::size_t(largest - knobs.begin());
+  const auto bounds = [&, small, large](const std::vector<std::int64_t>& level) {
+    return double(level[large]) <= double(level[small]) * growth(knobs[small], knobs[large], power);
+  };
+  while (power < kHighestPower && !std::ranges::all_of(levels, bounds)) ++power;
+  return power;
+}
+
 void as_a_bound(const trace::TraceFile& file, const Sequence& sequence, const Target& target, trace::Take& into) {
-  std::vector<std::int64_t> levels(file.takes.size());
+  std::vector<std::vector<std::int64_t>> knobs;
+  for (const trace::Take& take : file.takes) knobs.push_back(knobs_of(take, sequence.grid));
+  const std::vector<std::vector<std::int64_t>> levels = levels_of(file, into.charges.size());
+  const int power = power_of(levels, knobs, sequence.grid);
   std::int64_t before = 0;
   for (std::size_t i = 0; i < into.charges.size(); ++i) {
     std::int64_t most = 0;
     for (std::size_t take = 0; take < file.takes.size(); ++take) {
-      levels[take] = bounded_sum(levels[take], file.takes[take].charges[i].bytes);
-      const double scaled = double(levels[take]) * growth(file.takes[take], target, sequence, into.charges[i].at);
+      const double scaled = double(levels[i][take]) * growth(knobs[take], target.knobs(into.charges[i].at), power);
       most = std::max(most, scaled < double(kMostCharged) ? std::int64_t(std::ceil(scaled)) : kMostCharged);
     }
     into.charges[i].bytes = most - before;
