@@ -309,6 +309,7 @@ std::optional<Remedy> no_weight_copies(const Asked& asked) {
 // Only gradients of an earlier step can be freed. If they exceed the parameters by more than 16 MiB, they were not
 // recognised correctly.
 std::optional<Remedy> free_gradients(const Asked& asked) {
+  if (!asked.evidence.history) return std::nullopt;
   const History& history = *asked.evidence.history;
   const Bytes old = saving(history, Role::OldGradient);
   if (old < 1_MiB || old > history.of(Category::Parameters) + 16_MiB) return std::nullopt;

@@ -94,6 +94,9 @@ SIZES = {"unique": Size(lambda result: [first_of(result).shape[0]], elements),
          # It reads the least, then the largest.
          "bincount": Size(lambda result: [0, result.shape[0] - 1], lambda args, named: [0, 0], "one bin")}
 
+WRITING_OPERATORS = {"__setitem__"} | {f"__i{name}__" for name in (
+    "add", "sub", "mul", "truediv", "div", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")}
+
 
 class Function:
     """The facts about a function that are known before it is called."""
@@ -107,7 +110,7 @@ class Function:
         self.where_unknown = WHERE_UNKNOWN.get(name)
         self.decided_by = DECIDED_BY.get(name)
         self.is_condition = name == "__bool__"
-        self.writes_self = (name.endswith("_") and not name.endswith("__")) or name == "__setitem__" or name.startswith("__i")
+        self.writes_self = (name.endswith("_") and not name.endswith("__")) or name in WRITING_OPERATORS
         self.writes = WRITES_ARGUMENTS.get(name, ())
         self.counts, self.sizes = COUNTS.get(name), SIZES.get(name)
         # If true, nothing is to be done for a call whose first argument is not known.
