@@ -148,10 +148,10 @@ def test_a_program_that_asked_first_is_left_alone(runs: Runs) -> None:
 
 def test_a_run_under_a_budget_has_the_same_bits_and_no_compiler(runs: Runs) -> None:
     code = TRAIN + "for _ in range(3): step()\nprint(net.state_dict(), opt.state_dict(), torch.get_rng_state().sum(), {})"
-    under = runs.python(code.format("is_real()"), runs.ullage, "run", "--quiet", "--memory", "2GiB", "--")
+    under = runs.python(code.format("is_real()"), runs.ullage, "run", "--quiet", "--memory", "2GiB", "--record", "small.trace",
+                        "--")
     assert under == runs.python(code.format("False")) and under.endswith("False\n"), under
-    recorded = runs.python(code.format("is_real()"), runs.ullage, "run", "--quiet", "--memory", "2GiB", "--record", "one.trace",
-                           "--")
+    recorded = runs.python(code.format("is_real()"), runs.ullage, "run", "--quiet", "--record", "one.trace", "--")
     assert recorded.endswith("True\n"), recorded  # a recording has the memory of the program as it is
 
 

@@ -384,8 +384,8 @@ int run_run(const RunOptions& options, Streams streams) {
   if (const auto* stopped = std::get_if<Failure>(&allowing)) return stopped->exit_code;
   const auto& allowed = std::get<std::optional<Allowed>>(allowing);
 
-  // A recording shall have the memory of the program as it is.
-  if (room->budget > Bytes{} && !files->trace) program.environment.push_back(kDeferCompiler);
+  // If no budget is stated, a recording has the memory of the program as it is.
+  if (options.memory != "auto" || !files->trace) program.environment.push_back(kDeferCompiler);
 
   store::LedgerSettings settings{room->budget, spill->folder, spill->most};
   settings.card = room->card, settings.host_memory = room->host_memory;

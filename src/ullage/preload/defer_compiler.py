@@ -15,8 +15,8 @@ import weakref
 
 NAME = "torch._dynamo"
 # Torch's files that import the compiler at a call, and the two functions that they use of it.
-ASKERS = {sys.modules[name].__file__ for name in ("torch._compile", "torch.optim.optimizer", "torch.utils.checkpoint")
-          if name in sys.modules}
+ASKERS = {getattr(sys.modules.get(name), "__file__", "")
+          for name in ("torch._compile", "torch.optim.optimizer", "torch.utils.checkpoint")}
 FOLDERS = [f"{folder}/_dynamo" for folder in sys.modules["torch"].__path__]
 SETTINGS = "config"  # a module that needs no other of the compiler
 CACHED = "__dynamo_disable"  # where torch._compile keeps what disable() returned
