@@ -50,6 +50,61 @@ WAYS = {
         torch.compile(net, backend='eager')(torch.ones(1, 4))
         assert torch._dynamo.config is settings and settings.recompile_limit == 3
         """, True),
+    "what accelerate asks": ("""
+        assert hasattr(torch, '_dynamo') and not isinstance(net, torch._dynamo.eval_frame.OptimizedModule)
+        kept = torch._dynamo.eval_frame.OptimizedModule
+        assert not is_real()
+        compiled = torch.compile(net, backend='eager')
+        assert isinstance(compiled, torch._dynamo.eval_frame.OptimizedModule) and isinstance(compiled, kept)
+        assert not isinstance(net, kept) and kept is not torch._dynamo.eval_frame.OptimizedModule
+        """, True),
+    "what transformers asks": ("""
+        from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+        assert not is_real()
+        import torch._dynamo._trace_wrapped_higher_order_op as one
+        assert one.TransformGetItemToIndex is TransformGetItemToIndex and torch._dynamo.optimize
+        assert torch._dynamo._trace_wrapped_higher_order_op is one
+        """, True),
+    "what torchvision asks": ("""
+        from torch._dynamo.utils import is_compile_supported
+        assert not is_real()
+        assert type(is_compile_supported('cpu')) is bool
+        """, True),
+    "a decorator": ("""
+        @torch.compiler.disable
+        def kept(x): return x.sin()
+        @torch.compiler.disable(recursive=False)
+        def shallow(x): return x.cos()
+        assert kept.__name__ == 'kept' and not is_real()
+        assert torch.equal(kept(torch.ones(2)), torch.ones(2).sin()) and torch.equal(shallow(torch.ones(2)), torch.ones(2).cos())
+        assert not is_real()
+        seen = []
+        def backend(graph, inputs):
+            seen.extend(node.target for node in graph.graph.nodes if node.op == 'call_function')
+            return graph.forward
+        out = torch.compile(lambda x: shallow(kept(x + 1) * 2), backend=backend)(torch.ones(2))
+        assert torch.equal(out, ((torch.ones(2) + 1).sin() * 2).cos())
+        assert 'sin' not in str(seen) and 'mul' in str(seen), seen
+        """, True),
+    "marks": ("""
+        @torch._dynamo.allow_in_graph
+        def kept(x): return x.sin()
+        @torch._dynamo.assume_constant_result
+        def constant(): return 3
+        assert not is_real() and constant() == 3
+        seen = []
+        def backend(graph, inputs):
+            seen.extend(node.target for node in graph.graph.nodes if node.op == 'call_function')
+            return graph.forward
+        torch.compile(lambda x: kept(x) * constant(), backend=backend, fullgraph=True)(torch.ones(2))
+        assert kept in seen and constant._dynamo_marked_constant, seen
+        """, True),
+    "a decorator of a module": ("""
+        other = torch.compiler.disable(torch.nn.Linear(2, 2))
+        assert is_real() and other(torch.ones(1, 2)).shape == (1, 2)
+        """, True),
+    "the import alone": ("import torch._dynamo", False),
+    "a name of a module": ("from torch._dynamo.utils import counters; assert counters is torch._dynamo.utils.counters", True),
     "a look through all modules": ("import inspect; assert inspect.getmodule(torch.nn.Linear) is torch.nn.modules.linear",
                                    False),
     "torch.compile": ("""
@@ -131,6 +186,8 @@ if child == 0:
         assert is_real() == {real}, 'the real module: ' + str(is_real())
         assert (sys.modules['torch._dynamo'] is torch._dynamo) and step() >= 0
         assert waits() != is_real()
+        children = [sys.modules.get('torch._dynamo.' + name) for name in ('utils', 'eval_frame')]
+        assert all(one is None or hasattr(one, '__file__') == is_real() for one in children), children
     except BaseException:
         import traceback
         traceback.print_exc()

@@ -2,10 +2,10 @@
 """Leaves torch's compiler out of a process that compiles nothing. libullage_preload.so runs this text at the end of
 `import torch` if ULLAGE_DEFER_COMPILER is set.
 
-An optimizer imports torch._dynamo at its first call (torch 2.13: 70 to 76 MiB and some seconds), only to tell the
-compiler what it must not look into. So does a checkpoint. That has no effect while nothing is compiled. So these
-imports get a stand-in, which does nothing. The compiler's settings, which a checkpoint asks for too, are loaded alone.
-The real compiler is imported when anyone else asks for it, or asks the stand-in for more.
+Importing torch._dynamo takes 70 to 76 MiB and some seconds (torch 2.13). An optimizer imports it at its first call,
+only to tell the compiler what it must not look into. So do checkpoints, accelerate, transformers and torchvision, for
+things as small. None of that has an effect while nothing is compiled. So `import torch._dynamo` gets a stand-in, which
+gives what stands in GIVEN and in ALONE. Whoever asks it for more has the real compiler imported, and gets that.
 """
 import importlib
 import importlib.machinery
@@ -14,39 +14,11 @@ import types
 import weakref
 
 NAME = "torch._dynamo"
-# Torch's files that import the compiler at a call, and the two functions that they use of it.
-ASKERS = {getattr(sys.modules.get(name), "__file__", "")
-          for name in ("torch._compile", "torch.optim.optimizer", "torch.utils.checkpoint")}
 FOLDERS = [f"{folder}/_dynamo" for folder in sys.modules["torch"].__path__]
-SETTINGS = "config"  # a module that needs no other of the compiler
+ALONE = ("config", "_trace_wrapped_higher_order_op")  # modules of the compiler that need no other one of it
 CACHED = "__dynamo_disable"  # where torch._compile keeps what disable() returned
-
-
-def asks_for_little():
-    """Returns whether the innermost frame outside this text and the import system is of ASKERS."""
-    frame = sys._getframe(1)
-    while frame and (frame.f_globals is globals() or frame.f_code.co_filename.startswith("<frozen importlib")):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename in ASKERS
-
-
-class StandIn(types.ModuleType):
-    __path__ = []  # its submodules are the finder's
-
-    def __getattr__(self, name):
-        if name in LITTLE and asks_for_little():
-            return LITTLE[name]
-        if name == SETTINGS:
-            return importlib.import_module(f"{NAME}.{SETTINGS}")
-        if name.startswith("__") and name != "__all__":
-            raise AttributeError(name)  # something looks through all modules
-        return getattr(real(), name)
-
-    def __setattr__(self, name, value):
-        if name.startswith("__") or name == SETTINGS:
-            super().__setattr__(name, value)  # the import system
-        else:
-            setattr(real(), name, value)
+functions = weakref.WeakSet()  # those that disable() returned as they are
+marks = []  # the functions that were marked for the compiler, each with the name of the function that marks it
 
 
 def disable(function, *_, **__):
@@ -54,48 +26,124 @@ def disable(function, *_, **__):
     return function
 
 
+def disable_at_call(function, recursive=True, **_):
+    """What others keep is torch's own wrapper, which asks for disable() at each call (torch._compile)."""
+    if function is None or isinstance(function, types.FunctionType):
+        return sys.modules["torch"]._disable_dynamo(function, recursive)
+    return real(NAME).disable(function, recursive)
+
+
 def graph_break(*_, **__):
     pass
 
 
-LITTLE = {"disable": disable, "graph_break": graph_break}
-functions = weakref.WeakSet()  # those that disable() returned as they are
-stand_in = StandIn(NAME, __doc__)
+def is_compile_supported(*arguments, **named):
+    return real(f"{NAME}.utils").is_compile_supported(*arguments, **named)
 
 
-def make_way():
-    """Ends the stand-in. Torch then asks the real module for what it keeps of the stand-in."""
+class Compiled(type):
+    def __instancecheck__(cls, one):
+        return NAME in sys.modules and not stands_in(NAME) and isinstance(one, real(f"{NAME}.eval_frame").OptimizedModule)
+
+
+class OptimizedModule(metaclass=Compiled):
+    """No object is one before the compiler is imported."""
+
+
+def mark_later(name):
+    def mark(function):
+        if not isinstance(function, types.FunctionType):
+            return getattr(real(NAME), name)(function)
+        marks.append((name, function))
+        return function
+
+    return mark
+
+
+def file_of(module):
+    return getattr(sys.modules.get(module), "__file__", module)
+
+
+# By the file of torch that asks. Others may keep what they get, and may compile later.
+FOR_ASKERS = {file_of("torch._compile"): {"disable": disable}, file_of("torch.utils.checkpoint"): {"disable": disable},
+              file_of("torch.compiler"): {"disable": disable_at_call},
+              file_of("torch.optim.optimizer"): {"graph_break": graph_break}}
+GIVEN = {NAME: {name: mark_later(name) for name in ("allow_in_graph", "assume_constant_result")},
+         f"{NAME}.utils": {"is_compile_supported": is_compile_supported},
+         f"{NAME}.eval_frame": {"OptimizedModule": OptimizedModule}}
+
+
+class StandIn(types.ModuleType):
+    def __getattr__(self, name):
+        whole = f"{self.__name__}.{name}"
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)  # the import system, or something that looks through all modules
+        if not stands_in(self.__name__):
+            return getattr(real(self.__name__), name)
+        if name in GIVEN[self.__name__]:
+            return GIVEN[self.__name__][name]
+        if self.__name__ == NAME:
+            for_asker = FOR_ASKERS.get(sys._getframe(1).f_code.co_filename, {})
+            if name in for_asker:
+                return for_asker[name]
+            if name in ALONE:
+                return importlib.import_module(whole)
+        if whole in GIVEN:
+            return importlib.import_module(whole)
+        return getattr(real(self.__name__), name)
+
+    def __setattr__(self, name, value):
+        is_child = isinstance(value, types.ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        if name.startswith("__") or is_child:
+            super().__setattr__(name, value)  # the import system
+        else:
+            setattr(real(self.__name__), name, value)
+
+
+STAND_INS = {name: StandIn(name, __doc__) for name in GIVEN}
+STAND_INS[NAME].__path__ = []  # its modules are the finder's
+
+
+def stands_in(name):
+    return sys.modules.get(name) is STAND_INS[name]
+
+
+def real(name):
+    """Ends the stand-ins and returns the real module. Torch then asks that for what it keeps of the stand-in."""
     if Finder in sys.meta_path:
         sys.meta_path.remove(Finder)
-    if sys.modules.get(NAME) is stand_in:
-        del sys.modules[NAME]
+    for one in GIVEN:
+        if stands_in(one):
+            del sys.modules[one]
+            vars(sys.modules["torch"]).pop("_dynamo", None)
     while functions:
         vars(functions.pop()).pop(CACHED, None)
-
-
-def real():
-    make_way()
-    return importlib.import_module(NAME)
+    package = importlib.import_module(NAME)
+    while marks:
+        mark, function = marks.pop(0)
+        getattr(package, mark)(function)
+    for one in ALONE:  # one that was there before its package is not the package's yet
+        if f"{NAME}.{one}" in sys.modules:
+            setattr(package, one, sys.modules[f"{NAME}.{one}"])
+    return importlib.import_module(name)
 
 
 class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name == NAME and asks_for_little():
-            return importlib.machinery.ModuleSpec(name, LoadStandIn, is_package=True)
-        if name == f"{NAME}.{SETTINGS}" and sys.modules.get(NAME) is stand_in:
+        if name in GIVEN:
+            return importlib.machinery.ModuleSpec(name, LoadStandIn, is_package=name == NAME)
+        if not name.startswith(NAME + "."):
+            return None
+        if name[len(NAME) + 1:] in ALONE:
             return importlib.machinery.PathFinder.find_spec(name, FOLDERS)
-        if name == NAME:
-            make_way()
-        elif name.startswith(NAME + ".") and sys.modules.get(NAME) is stand_in:
-            return importlib.machinery.ModuleSpec(name, LoadReal())
-        return None
+        return importlib.machinery.ModuleSpec(name, LoadReal())
 
 
 class LoadStandIn:
     @staticmethod
     def create_module(spec):
-        return stand_in
+        return STAND_INS[spec.name]
 
     @staticmethod
     def exec_module(module):
@@ -103,11 +151,10 @@ class LoadStandIn:
 
 
 class LoadReal:
-    """Loads a submodule. The package comes first, and mostly imports the submodule itself. Its own spec stays."""
+    """Loads a module of the compiler. The package comes first, and mostly imports it. So its own spec stays."""
 
     def create_module(self, spec):
-        real()
-        module = importlib.import_module(spec.name)
+        module = real(spec.name)
         self.spec = module.__spec__
         return module
 
