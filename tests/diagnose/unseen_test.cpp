@@ -230,5 +230,113 @@ TEST(Unseen, AServingToolIsToldOfOtherVersions) {
   EXPECT_FALSE(remedy(diagnoses_of(message).at(0), "other_version"));
 }
 
+// itsamewayu/OLFallenDoll#3103: the first words do not say whose memory it was, those behind them do.
+TEST(Unseen, WordsBehindAVagueErrorNameTheMemory) {
+  const std::string vague = "Ran out of memory allocating 5894144 (5.6 MiB) bytes with alignment 0. Last error msg: ";
+  const std::vector<Diagnosis> all =
+      diagnoses_of("Fatal error: [File:GenericPlatformMemory.cpp] [Line: 263]\n" + vague +
+                   "The paging file is too small for this operation to complete.. (fatal error)");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(first(all[0]), "host_memory");
+  EXPECT_EQ(first(diagnoses_of("Fatal error: " + vague + "none").at(0)), "device_full");
+}
+
+TEST(Unseen, ARunnerThatWasStarvedMayLackMemory) {
+  // actions/runner-images#9823
+  EXPECT_EQ(first(diagnoses_of("The hosted runner: GitHub Actions 8 lost communication with the server. Anything in "
+                               "your workflow that terminates the runner process, starves it for CPU/Memory, or blocks "
+                               "its network access can cause this error.")
+                      .at(0)),
+            "host_memory");
+}
+
+TEST(Unseen, AServersOwnLimitHasItsSettings) {
+  // rhubarbgroup/redis-cache#530
+  const std::vector<Diagnosis> all =
+      diagnoses_of("RedisException: OOM command not allowed when used memory > 'maxmemory'. in object-cache.php:2212");
+  EXPECT_NE(action_of(all.at(0), "program_limit").find("maxmemory-policy"), std::string::npos);
+}
+
+TEST(Unseen, AShardedModelThatIsSavedMayBeGathered) {
+  // ByteDance-Seed/Bagel#139: "when ckpt is saved, an OOM problem is met", in Chinese.
+  const std::string met =
+      "\xe4\xbf\x9d\xe5\xad\x98"
+      "ckpt\xe7\x9a\x84\xe6\x97\xb6\xe5\x80\x99\xe9\x81\x87\xe5\x88\xb0OOM\xe9\x97\xae\xe9\xa2\x98\n";
+  EXPECT_EQ(first(diagnoses_of(met + "FSDPCheckpoint.fsdp_save_ckpt\n").at(0)), "full_state_gathered");
+  EXPECT_FALSE(cause(diagnoses_of(met).at(0), "full_state_gathered")) << "nothing says that the model is sharded";
+}
+
+TEST(Unseen, ALineOfAnotherScriptIsMeasuredInLetters) {
+  // modelscope/ms-swift#9991, shortened: 100 letters of 3 bytes before "leads to OOM".
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "\xe6\xa8\xa1";
+  EXPECT_EQ(diagnoses_of(text + "\xe5\xaf\xbc\xe8\x87\xb4OOM").size(), 1u);
+  for (int i = 0; i < 150; ++i) text += "\xe6\xa8\xa1";
+  EXPECT_FALSE(read::read_log(text + "\xe5\xaf\xbc\xe8\x87\xb4OOM", "text").ok()) << "a paragraph";
+}
+
+TEST(Unseen, AParagraphCountsIfItsWriterSpeaksOfAnOwnRun) {
+  const std::string padding(300, 'x');
+  EXPECT_EQ(diagnoses_of(padding + ". With 40 frames I get OOM on my card.").size(), 1u);
+  EXPECT_FALSE(read::read_log(padding + ". Programs get OOM on such a card. I would not use it.", "text").ok());
+}
+
+TEST(Unseen, APersonsWordsReportAnOom) {
+  // facebookresearch/vggt#118, liweiphys/layra#10
+  for (const char* text : {"the demo exhibits OOM of GPU when image numbers exceed 150", "I'm OOMing with 6VRAM+32RAM.",
+                           "training runs OOM at step 40", "the second epoch ended in OOM", "got an OOM crash"}) {
+    EXPECT_EQ(diagnoses_of(text).size(), 1u) << text;
+  }
+  for (const char* text : {"to avoid OOM issues, use a smaller batch", "how to prevent OOM", "no OOM at all",
+                           "the OOM killer's score"}) {
+    EXPECT_FALSE(read::read_log(text, "text").ok()) << text;
+  }
+}
+
+// What a set's sealed half lacked, after it was opened.
+TEST(Unseen, ASmallMappingIsRefusedForItsNumber) {
+  // kohya-ss/sd-scripts#1790: a higher vm.max_map_count helped.
+  const auto refused = [](const char* bytes) {
+    return diagnoses_of("RuntimeError: unable to mmap " + std::string(bytes) +
+                        " bytes from file </torch_362873_3123855485_63350>: Cannot allocate memory (12)")
+        .at(0);
+  };
+  EXPECT_NE(action_of(refused("4096"), "more_mappings").find("vm.max_map_count"), std::string::npos);
+  EXPECT_FALSE(remedy(refused("4294967296"), "more_mappings"));
+}
+
+TEST(Unseen, ProgramsThatAreNotTorchsAreRead) {
+  struct Row {
+    const char *text, *cause;
+  };
+  for (const auto& [text, cause] : {
+           // Project-HAMi/HAMi#585
+           Row{"[HAMI-core ERROR (pid:7 thread=1 allocator.c:115)]: cuMemoryAllocate failed res=2", "other_process"},
+           // carla-simulator/carla#8575
+           Row{"Fatal error: [Line: 1995]\nOut of memory on Vulkan; MemoryTypeIndex=5, AllocSize=1.000MB",
+               "device_full"},
+           // immich-app/immich#13674
+           Row{"Exception from ocl_engine.cpp:185:\n[GPU] out of GPU resources", "device_full"},
+           // aws-neuron/transformers-neuronx#92
+           Row{"ERROR TDRV:log_dev_mem Failed to allocate 43.325MB (usage: dma rings) on ND 3:NC 0", "device_full"},
+           // goauthentik/authentik#18151
+           Row{"ERROR:  out of shared memory\nHINT:  You might need to increase max_locks_per_transaction.",
+               "memory_fraction_cap"},
+           // vllm-project/llm-compressor#1369
+           Row{"Running out of host memory when calibrating using AWQModifier.", "host_memory"},
+           // RosettaCommons/foundry#152
+           Row{"my RAM went up to 125/125GB. Then, the system killed it.", "host_memory"},
+       }) {
+    EXPECT_EQ(first(diagnoses_of(text).at(0)), cause) << text;
+  }
+}
+
+TEST(Unseen, AReportThatMemoryGrowsNamesALeakBesideOthers) {
+  // resemble-ai/chatterbox#218
+  EXPECT_TRUE(
+      cause(diagnoses_of("ChatterboxTTS has a severe memory leak that accumulates").at(0), "leak_across_steps"));
+  EXPECT_FALSE(read::read_log("If the machine runs out of memory, use a smaller batch.", "text").ok());
+}
+
 }  // namespace
 }  // namespace ullage::diagnose

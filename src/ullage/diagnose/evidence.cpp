@@ -151,6 +151,12 @@ bool Evidence::told_by_library() const {
   return false;
 }
 
+bool is_out_of_mappings(const Evidence& evidence) {
+  if (!evidence.message || (evidence.message->form != "torch-shm" && evidence.message->form != "mmap")) return false;
+  const bool enomem = evidence.message->text.find("Cannot allocate memory") != std::string::npos;
+  return enomem && evidence.facts.requested && *evidence.facts.requested <= 1_MiB;
+}
+
 bool only_infers(const Evidence& evidence) {
   const Signs& signs = evidence.signs;
   const bool trains = signs.has(Sign::Training) || signs.has(Sign::Backward) || signs.has(Sign::OptimizerStep) ||

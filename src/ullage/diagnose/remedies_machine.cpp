@@ -89,6 +89,16 @@ std::optional<Remedy> raise_limit(const Asked& asked) {
                 "what the limit holds back"};
 }
 
+// A server that refuses a request at a limit of its own, which is not one of torch's.
+std::optional<Remedy> program_limit(const Asked& asked) {
+  if (!asked.evidence.message || asked.evidence.message->form != "query-cap") return std::nullopt;
+  return known(
+      "raise the limit that the server sets itself, or let it evict: Redis maxmemory and maxmemory-policy; Trino "
+      "query.max-memory-per-node; Elasticsearch's heap (-Xmx) and indices.breaker.total.limit; PostgreSQL work_mem, "
+      "max_locks_per_transaction",
+      "the server refuses before the machine does");
+}
+
 std::optional<Remedy> close_programs(const Asked& asked) {
   if (asked.evidence.told_by(Teller::Vllm)) {
     return known(
@@ -132,6 +142,14 @@ std::optional<Remedy> lower_utilization(const Asked& asked) {
 
 std::optional<Remedy> more_shared_memory(const Asked&) {
   return known("docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir with medium: Memory at /dev/shm");
+}
+
+std::optional<Remedy> more_mappings(const Asked& asked) {
+  if (!is_out_of_mappings(asked.evidence)) return std::nullopt;
+  return known(
+      "sysctl -w vm.max_map_count=1048576; or torch.multiprocessing.set_sharing_strategy(\"file_system\"), or tensors "
+      "handed over in fewer pieces",
+      "each tensor that a worker hands over is a mapping, and the kernel allows 65530 of them by default");
 }
 
 std::optional<Remedy> fewer_workers(const Asked&) {
@@ -244,6 +262,7 @@ constexpr std::array kMachineRemedies = {
     RemedyRule{"even_shares", {"uneven_devices"}, &even_shares},
     RemedyRule{"distributed", {"dataparallel_first_card", "uneven_devices"}, &distributed_for},
     RemedyRule{"raise_limit", {"memory_fraction_cap"}, &raise_limit},
+    RemedyRule{"program_limit", {"memory_fraction_cap"}, &program_limit},
     RemedyRule{"lower_utilization",
                {"utilization_share", "unified_memory"},
                [](const Asked& asked) -> std::optional<Remedy> {
@@ -252,6 +271,7 @@ constexpr std::array kMachineRemedies = {
     RemedyRule{"free_shared_memory", {"unified_memory"}, &close_programs},
     RemedyRule{"no_spilling", {"spilled_to_host"}, &no_spilling},
     RemedyRule{"shm_size", {"shared_memory"}, &more_shared_memory},
+    RemedyRule{"more_mappings", {"shared_memory"}, &more_mappings},
     RemedyRule{"page_file", {"host_memory"}, &page_file},
     RemedyRule{"sharded_state", {"full_state_gathered"}, &sharded_state},
     RemedyRule{"fewer_workers", {"shared_memory", "host_memory"}, &fewer_workers},

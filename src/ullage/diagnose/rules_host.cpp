@@ -25,6 +25,7 @@ Finding killed(std::string_view form) {
     return {0.6, {"a worker ended without a word: most often for lack of host memory, and a crash looks the same"}};
   }
   if (form == "maybe-killed") return {0.4, {"a lack of host memory is one of the reasons that the message lists"}};
+  if (form == "plain-killed") return {0.6, {"a person says that the system ended it: most often for lack of memory"}};
   for (std::string_view sure : {"kernel", "slurm", "lsf", "container", "ray", "hosting-limit"}) {
     if (form.starts_with(sure)) return {0.95, {"what ended the process says that it did so for lack of memory"}};
   }
@@ -118,6 +119,11 @@ std::optional<Finding> shared_memory(const Evidence& evidence) {
     return Finding{0.45,
                    {"processes hand tensors over in /dev/shm, which containers limit to 64 MiB; a full disk fails with "
                     "the same words: df -h shows which"}};
+  }
+  if (is_out_of_mappings(evidence)) {
+    return Finding{0.8,
+                   {"so few bytes are refused if the process has as many mappings as the kernel allows "
+                    "(vm.max_map_count): each tensor that a worker hands over is one"}};
   }
   return Finding{0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB by default"}};
 }

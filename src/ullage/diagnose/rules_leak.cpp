@@ -54,6 +54,9 @@ std::optional<Finding> leak_across_steps(const Evidence& evidence) {
                    {"it failed in a copy of a whole module or state: " + evidence.signs.where(Sign::DeepCopy),
                     "each copy that is kept costs as much as the first"}};
   }
+  if (evidence.message && evidence.signs.has(Sign::Growing) && !evidence.is_on_chip()) {
+    return Finding{0.35, {"the text says that memory grows: " + evidence.signs.where(Sign::Growing)}};
+  }
   if (!evidence.message || evidence.message->requested.value_or(1_B) == Bytes{}) return std::nullopt;
   if (!evidence.told_by_pool() && !evidence.told_by(trace::Teller::CudaDriver)) return std::nullopt;
   if (!evidence.signs.has(Sign::LaterStep) || evidence.signs.has(Sign::Evaluation)) return std::nullopt;

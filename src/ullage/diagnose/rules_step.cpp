@@ -218,8 +218,15 @@ std::optional<Finding> kv_cache(const Evidence& evidence) {
 // A rank that gathers the whole state dict of a sharded model needs room for all of it. Depending on the program, every
 // rank gathers it or only the first.
 std::optional<Finding> full_state_gathered(const Evidence& evidence) {
-  if (!evidence.message || !evidence.signs.has(Sign::FullState)) return std::nullopt;
-  return Finding{evidence.told_by(trace::Teller::KernelKill) || evidence.told_by(trace::Teller::Cpu) ? 0.4 : 0.6,
+  if (!evidence.message) return std::nullopt;
+  const bool of_host = evidence.told_by(trace::Teller::KernelKill) || evidence.told_by(trace::Teller::Cpu);
+  if (!evidence.signs.has(Sign::FullState)) {
+    if (!evidence.signs.has(Sign::Saving) || !evidence.spoken_by(Tool::Fsdp)) return std::nullopt;
+    return Finding{of_host ? 0.3 : 0.5,
+                   {"a sharded model was being saved: " + evidence.signs.where(Sign::Saving),
+                    "FSDP puts the whole state together for that, unless its state_dict_type says otherwise"}};
+  }
+  return Finding{of_host ? 0.4 : 0.6,
                  {"parts of all ranks were being put together: " + evidence.signs.where(Sign::FullState),
                   "one rank then needs room for the whole, beside its own part"}};
 }

@@ -55,6 +55,7 @@ enum class Sign {
   BatchOfOne,      // the text states a batch size of 1
   Checkpoints,     // activations are recomputed already (torch.utils.checkpoint)
   HalfPrecision,   // the text states that the program computes in half precision
+  Growing,         // a person says that memory grows, or leaks
   EightBit,        // the optimizer's state has 8 bits already
   Count,
 };

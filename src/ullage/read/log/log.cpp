@@ -88,7 +88,36 @@ constexpr std::uint64_t kBeside = 5;  // lines
 // Returns whether the words are those of many programs. They count only if the text has no other error and no table.
 bool is_plain(const OutOfMemory& error) { return error.form.starts_with("plain"); }
 constexpr std::size_t kMostPlain = 100;
-constexpr std::size_t kMostOfALine = 240;  // bytes: a longer line is a paragraph about errors
+constexpr std::size_t kMostOfALine = 240;  // letters: a longer line is a paragraph, which may be about errors
+
+// Counts letters, of which one outside ASCII has several bytes (UTF-8).
+std::size_t count_letters(std::string_view line) {
+  return static_cast<std::size_t>(std::ranges::count_if(line, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+// Returns whether a person speaks of an own run in the sentence at `at`: "I", "my", "our".
+bool speaks_of_own_run(std::string_view line, std::size_t at) {
+  constexpr std::string_view kOwn[] = {"i", "i'm", "i've", "my", "our", "we"};
+  const auto ends = [&](std::size_t i) {
+    return (line[i] == '.' || line[i] == '!' || line[i] == '?') && (i + 1 == line.size() || line[i + 1] == ' ');
+  };
+  std::size_t begin = at, end = at;
+  while (begin > 0 && !ends(begin - 1)) --begin;
+  while (end < line.size() && !ends(end)) ++end;
+  std::string word;
+  for (std::size_t i = begin; i <= end; ++i) {
+    const char c = i < end ? line[i] : ' ';
+    if ((c >= 'a' && c <= 'z') || c == '\'') {
+      word += c;
+    } else if (c >= 'A' && c <= 'Z') {
+      word += static_cast<char>(c - 'A' + 'a');
+    } else {
+      if (std::ranges::find(kOwn, word) != std::end(kOwn)) return true;
+      word.clear();
+    }
+  }
+  return false;
+}
 
 bool states_figures(const OutOfMemory& error) {
   return error.requested || error.capacity || error.allocated || error.free || error.process || error.needed;
@@ -126,7 +155,10 @@ class LogReader {
     const std::size_t to = std::min(text_.size(), at + kAhead);
     auto found = find_message(text_, from, to, last_end_);
     for (; found && is_plain(found->error); found = find_message(text_, found->lead + 1, to, last_end_)) {
-      if (plain_.size() < kMostPlain && line_at(text_, found->lead).of(text_).size() <= kMostOfALine) {
+      const Line line = line_at(text_, found->lead);
+      const bool short_enough = count_letters(line.of(text_)) <= kMostOfALine;
+      if (plain_.size() < kMostPlain &&
+          (short_enough || speaks_of_own_run(line.of(text_), found->lead - line.begin))) {
         plain_.push_back(*found);
       }
     }
@@ -134,7 +166,8 @@ class LogReader {
       searched_ = std::max(searched_, to);
       return;
     }
-    const std::size_t end = std::max(found->end, found->lead + 1);
+    // A vague error's own line may go on with the words that name whose memory it was.
+    const std::size_t end = is_vague(found->error) ? found->lead + 1 : std::max(found->end, found->lead + 1);
     add(*found);
     last_end_ = end;
     ends_[found->error.rank.value_or(kNoRank)] = end;
@@ -172,7 +205,8 @@ class LogReader {
     const bool beside = !log_.errors.empty() && line - last_line_ <= kBeside;
     last_line_ = line;
     const bool same_line = beside && line == log_.errors.back().line;
-    if (beside && (is_vague(found.error) || (same_line && !states_figures(found.error)))) return;
+    const bool adds_nothing = same_line && !states_figures(found.error) && !is_vague(log_.errors.back());
+    if (beside && (is_vague(found.error) || adds_nothing)) return;
     // TensorFlow's allocator writes its figures some lines below the error. A vague error may stand between them.
     if (found.error.form == "tensorflow-stats") {
       const auto error = std::find_if_not(log_.errors.rbegin(), log_.errors.rend(), is_vague);
