@@ -287,8 +287,8 @@ TEST(Unseen, APersonsWordsReportAnOom) {
                            "training runs OOM at step 40", "the second epoch ended in OOM", "got an OOM crash"}) {
     EXPECT_EQ(diagnoses_of(text).size(), 1u) << text;
   }
-  for (const char* text : {"to avoid OOM issues, use a smaller batch", "how to prevent OOM", "no OOM at all",
-                           "the OOM killer's score"}) {
+  for (const char* text :
+       {"to avoid OOM issues, use a smaller batch", "how to prevent OOM", "no OOM at all", "the OOM killer's score"}) {
     EXPECT_FALSE(read::read_log(text, "text").ok()) << text;
   }
 }

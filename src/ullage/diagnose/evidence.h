@@ -58,7 +58,8 @@ struct Evidence {
 
 // Returns whether a message and the text around it show a program that only computes results, and nothing that trains.
 bool only_infers(const Evidence& evidence);
-// Returns whether the kernel refused a mapping too small to lack memory: the process then has vm.max_map_count mappings.
+// Returns whether the kernel refused a mapping too small to lack memory: the process then has vm.max_map_count
+// mappings.
 bool is_out_of_mappings(const Evidence& evidence);
 // Returns whether a message's request failed while a module's parameters were moved to the device, before anything was
 // computed.

@@ -154,8 +154,12 @@ constexpr Word kWords[] = {
     {Sign::Saving, In::Phrase, "save_ckpt"},
     {Sign::Saving, In::Phrase, "save checkpoint"},
     // In Chinese: "saves the" ckpt, checkpoint, model, weights
-    {Sign::Saving, In::Phrase, "\xe4\xbf\x9d\xe5\xad\x98" "ckpt"},
-    {Sign::Saving, In::Phrase, "\xe4\xbf\x9d\xe5\xad\x98" "checkpoint"},
+    {Sign::Saving, In::Phrase,
+     "\xe4\xbf\x9d\xe5\xad\x98"
+     "ckpt"},
+    {Sign::Saving, In::Phrase,
+     "\xe4\xbf\x9d\xe5\xad\x98"
+     "checkpoint"},
     {Sign::Saving, In::Phrase, "\xe4\xbf\x9d\xe5\xad\x98\xe6\xa8\xa1\xe5\x9e\x8b"},
     {Sign::Saving, In::Phrase, "\xe4\xbf\x9d\xe5\xad\x98\xe6\x9d\x83\xe9\x87\x8d"},
     {Sign::FullState, In::Frame, "_full_pre_state_dict_hook"},

@@ -157,8 +157,7 @@ class LogReader {
     for (; found && is_plain(found->error); found = find_message(text_, found->lead + 1, to, last_end_)) {
       const Line line = line_at(text_, found->lead);
       const bool short_enough = count_letters(line.of(text_)) <= kMostOfALine;
-      if (plain_.size() < kMostPlain &&
-          (short_enough || speaks_of_own_run(line.of(text_), found->lead - line.begin))) {
+      if (plain_.size() < kMostPlain && (short_enough || speaks_of_own_run(line.of(text_), found->lead - line.begin))) {
         plain_.push_back(*found);
       }
     }

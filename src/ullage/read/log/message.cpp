@@ -62,13 +62,11 @@ struct CaseWords {
   std::string_view words;
   bool to_comma;
 };
-constexpr CaseWords kCaseWords[] = {{"ifyou", false},   {"whenyou", false},        {"incaseof", true},
-                                    {"toavoid", true},  {"toprevent", true},       {"maycause", true},
-                                    {"cancause", true}, {"couldcause", true},      {"mightcause", true},
-                                    {"nolonger", true}, {"insteadofgetting", true},
-                                    {"ifthe", false},   {"whenthe", false},        {"ifit", false},
-                                    {"whenit", false},  {"untilit", false},        {"untilthe", false},
-                                    {"beforeit", true}, {"unless", false}};
+constexpr CaseWords kCaseWords[] = {
+    {"ifyou", false},           {"whenyou", false},  {"incaseof", true},   {"toavoid", true},    {"toprevent", true},
+    {"maycause", true},         {"cancause", true},  {"couldcause", true}, {"mightcause", true}, {"nolonger", true},
+    {"insteadofgetting", true}, {"ifthe", false},    {"whenthe", false},   {"ifit", false},      {"whenit", false},
+    {"untilit", false},         {"untilthe", false}, {"beforeit", true},   {"unless", false}};
 
 // Returns whether a lead stands in a sentence that only speaks of a possible error, such as advice. A lead with figures
 // is never advice; without figures only the words before it show this.
