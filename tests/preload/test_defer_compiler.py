@@ -99,6 +99,40 @@ WAYS = {
         torch.compile(lambda x: kept(x) * constant(), backend=backend, fullgraph=True)(torch.ones(2))
         assert kept in seen and constant._dynamo_marked_constant, seen
         """, True),
+    "decorators that are called": ("""
+        @torch.compiler.disable(reason='x')
+        class Net(torch.nn.Module):
+            def forward(self, x): return x + 1
+        class Own(Net): pass
+        assert isinstance(Own(), Net) and Own()(torch.ones(1)) == 2
+        wrapped = torch.compiler.disable(reason='x')(torch.nn.Linear(2, 2))
+        assert len(list(wrapped.parameters())) == 2
+        """, True),
+    "functions that die": ("""
+        import gc, weakref
+        gc.disable()
+        def kept():
+            big = torch.ones(3)
+            @torch.compiler.disable
+            def inner(): return big.sum()
+            @torch._dynamo.allow_in_graph
+            def marked(): return big.sum()
+            assert inner() == 3 and marked() == 3
+            return weakref.ref(big)
+        assert kept()() is None
+        """, False),
+    "a mark that comes late": ("""
+        from torch._dynamo import allow_in_graph
+        torch.compile(lambda x: x + 1, backend='eager')(torch.ones(1))
+        @allow_in_graph
+        def late(x): print(end=''); return x + 1
+        torch.compile(lambda x: late(x), backend='eager', fullgraph=True)(torch.ones(1))
+        """, True),
+    "a name that a test replaces": ("""
+        import unittest.mock
+        with unittest.mock.patch('torch._dynamo.explain', 3): assert torch._dynamo.explain == 3
+        assert callable(torch._dynamo.explain)
+        """, True),
     "a decorator of a module": ("""
         other = torch.compiler.disable(torch.nn.Linear(2, 2))
         assert is_real() and other(torch.ones(1, 2)).shape == (1, 2)

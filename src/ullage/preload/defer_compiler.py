@@ -7,9 +7,11 @@ only to tell the compiler what it must not look into. So do checkpoints, acceler
 things as small. None of that has an effect while nothing is compiled. So `import torch._dynamo` gets a stand-in, which
 gives what stands in GIVEN and in ALONE. Whoever asks it for more has the real compiler imported, and gets that.
 """
+import functools
 import importlib
 import importlib.machinery
 import sys
+import threading
 import types
 import weakref
 
@@ -19,6 +21,7 @@ ALONE = ("config", "_trace_wrapped_higher_order_op")  # modules of the compiler 
 CACHED = "__dynamo_disable"  # where torch._compile keeps what disable() returned
 functions = weakref.WeakSet()  # those that disable() returned as they are
 marks = []  # the functions that were marked for the compiler, each with the name of the function that marks it
+lock = threading.RLock()  # of what stands in
 
 
 def disable(function, *_, **__):
@@ -26,11 +29,19 @@ def disable(function, *_, **__):
     return function
 
 
-def disable_at_call(function, recursive=True, **_):
+def disable_without_cycle(function, *_, **__):
+    """Torch keeps the result as an attribute of the function, which would keep itself alive."""
+    functions.add(function)
+    return weakref.proxy(function)
+
+
+def disable_at_call(function=None, recursive=True, **more):
     """What others keep is torch's own wrapper, which asks for disable() at each call (torch._compile)."""
-    if function is None or isinstance(function, types.FunctionType):
+    if function is None:
+        return functools.partial(disable_at_call, recursive=recursive, **more)
+    if isinstance(function, types.FunctionType) and stands_in(NAME):
         return sys.modules["torch"]._disable_dynamo(function, recursive)
-    return real(NAME).disable(function, recursive)
+    return real(NAME).disable(function, recursive, **more)
 
 
 def graph_break(*_, **__):
@@ -43,7 +54,14 @@ def is_compile_supported(*arguments, **named):
 
 class Compiled(type):
     def __instancecheck__(cls, one):
-        return NAME in sys.modules and not stands_in(NAME) and isinstance(one, real(f"{NAME}.eval_frame").OptimizedModule)
+        return cls.is_there() and isinstance(one, real(f"{NAME}.eval_frame").OptimizedModule)
+
+    def __subclasscheck__(cls, one):
+        return one is cls or (cls.is_there() and issubclass(one, real(f"{NAME}.eval_frame").OptimizedModule))
+
+    @staticmethod
+    def is_there():
+        return NAME in sys.modules and not stands_in(NAME)
 
 
 class OptimizedModule(metaclass=Compiled):
@@ -51,11 +69,11 @@ class OptimizedModule(metaclass=Compiled):
 
 
 def mark_later(name):
-    def mark(function):
-        if not isinstance(function, types.FunctionType):
-            return getattr(real(NAME), name)(function)
-        marks.append((name, function))
-        return function
+    def mark(fn):
+        if not isinstance(fn, types.FunctionType) or not stands_in(NAME):
+            return getattr(real(NAME), name)(fn)
+        marks.append((name, weakref.ref(fn)))
+        return fn
 
     return mark
 
@@ -65,7 +83,7 @@ def file_of(module):
 
 
 # By the file of torch that asks. Others may keep what they get, and may compile later.
-FOR_ASKERS = {file_of("torch._compile"): {"disable": disable}, file_of("torch.utils.checkpoint"): {"disable": disable},
+FOR_ASKERS = {file_of("torch._compile"): {"disable": disable_without_cycle}, file_of("torch.utils.checkpoint"): {"disable": disable},
               file_of("torch.compiler"): {"disable": disable_at_call},
               file_of("torch.optim.optimizer"): {"graph_break": graph_break}}
 GIVEN = {NAME: {name: mark_later(name) for name in ("allow_in_graph", "assume_constant_result")},
@@ -76,7 +94,7 @@ GIVEN = {NAME: {name: mark_later(name) for name in ("allow_in_graph", "assume_co
 class StandIn(types.ModuleType):
     def __getattr__(self, name):
         whole = f"{self.__name__}.{name}"
-        if name.startswith("__") and name != "__all__":
+        if name.startswith("__") and name != "__all__" and Finder in sys.meta_path:
             raise AttributeError(name)  # the import system, or something that looks through all modules
         if not stands_in(self.__name__):
             return getattr(real(self.__name__), name)
@@ -99,6 +117,9 @@ class StandIn(types.ModuleType):
         else:
             setattr(real(self.__name__), name, value)
 
+    def __delattr__(self, name):
+        delattr(real(self.__name__), name)
+
 
 STAND_INS = {name: StandIn(name, __doc__) for name in GIVEN}
 STAND_INS[NAME].__path__ = []  # its modules are the finder's
@@ -110,18 +131,20 @@ def stands_in(name):
 
 def real(name):
     """Ends the stand-ins and returns the real module. Torch then asks that for what it keeps of the stand-in."""
-    if Finder in sys.meta_path:
-        sys.meta_path.remove(Finder)
-    for one in GIVEN:
-        if stands_in(one):
-            del sys.modules[one]
-            vars(sys.modules["torch"]).pop("_dynamo", None)
-    while functions:
-        vars(functions.pop()).pop(CACHED, None)
+    with lock:  # and not during the import, which has locks of its own
+        if Finder in sys.meta_path:
+            sys.meta_path.remove(Finder)
+        for one in GIVEN:
+            if stands_in(one):
+                del sys.modules[one]
+                vars(sys.modules["torch"]).pop("_dynamo", None)
+        while functions:
+            vars(functions.pop()).pop(CACHED, None)
     package = importlib.import_module(NAME)
     while marks:
-        mark, function = marks.pop(0)
-        getattr(package, mark)(function)
+        mark, marked = marks.pop(0)
+        if (function := marked()) is not None:
+            getattr(package, mark)(function)
     for one in ALONE:  # one that was there before its package is not the package's yet
         if f"{NAME}.{one}" in sys.modules:
             setattr(package, one, sys.modules[f"{NAME}.{one}"])
