@@ -67,17 +67,17 @@ std::vector<std::vector<std::int64_t>> levels_of(const trace::TraceFile& file, s
 }
 
 // Bytes may grow with the square of a side or a length. A knob may be one if four values of it were run, as a law of a
-// side needs, or if two knobs vary. So the square is assumed then. If the bytes grow faster from the smallest take to
-// the largest, so does the bound.
-int power_of(const std::vector<std::vector<std::int64_t>>& levels, const std::vector<std::vector<std::int64_t>>& knobs,
+// side needs, or if two knobs vary. So the square is assumed then. If the bytes grow clearly faster from the smallest
+// take to the largest, so does the bound. `level`: by take.
+int power_of(const std::vector<std::int64_t>& level, const std::vector<std::vector<std::int64_t>>& knobs,
              const Grid& grid) {
+  constexpr double kClearly = 1.02;
+  constexpr double kNoise = 4096;  // bytes
   int power = grid.axes.size() > 1 || grid.axes.front().values.size() > 3 ? 2 : 1;
   const auto [smallest, largest] = std::ranges::minmax_element(knobs);
-  const std::size_t small = std::size_t(smallest - knobs.begin()), large = std::size_t(largest - knobs.begin());
-  const auto bounds = [&, small, large](const std::vector<std::int64_t>& level) {
-    return double(level[large]) <= double(level[small]) * growth(knobs[small], knobs[large], power);
-  };
-  while (power < kHighestPower && !std::ranges::all_of(levels, bounds)) ++power;
+  const double small = double(level[std::size_t(smallest - knobs.begin())]) * kClearly + kNoise;
+  const double large = double(level[std::size_t(largest - knobs.begin())]);
+  while (power < kHighestPower && large > small * growth(*smallest, *largest, power)) ++power;
   return power;
 }
 
@@ -85,10 +85,10 @@ void as_a_bound(const trace::TraceFile& file, const Sequence& sequence, const Ta
   std::vector<std::vector<std::int64_t>> knobs;
   for (const trace::Take& take : file.takes) knobs.push_back(knobs_of(take, sequence.grid));
   const std::vector<std::vector<std::int64_t>> levels = levels_of(file, into.charges.size());
-  const int power = power_of(levels, knobs, sequence.grid);
   std::int64_t before = 0;
   for (std::size_t i = 0; i < into.charges.size(); ++i) {
     std::int64_t most = 0;
+    const int power = power_of(levels[i], knobs, sequence.grid);
     for (std::size_t take = 0; take < file.takes.size(); ++take) {
       const double scaled = double(levels[i][take]) * growth(knobs[take], target.knobs(into.charges[i].at), power);
       most = std::max(most, scaled < double(kMostCharged) ? std::int64_t(std::ceil(scaled)) : kMostCharged);
