@@ -97,7 +97,7 @@ std::size_t count_letters(std::string_view line) {
 
 // Returns whether a person speaks of an own run in the sentence at `at`: "I", "my", "our".
 bool speaks_of_own_run(std::string_view line, std::size_t at) {
-  constexpr std::string_view kOwn[] = {"i", "i'm", "i've", "my", "our", "we"};
+  constexpr std::string_view kOwn[] = {"i", "i'm", "i've", "my", "our"};
   const auto ends = [&](std::size_t i) {
     return (line[i] == '.' || line[i] == '!' || line[i] == '?') && (i + 1 == line.size() || line[i + 1] == ' ');
   };

@@ -66,7 +66,8 @@ constexpr CaseWords kCaseWords[] = {
     {"ifyou", false},           {"whenyou", false},  {"incaseof", true},   {"toavoid", true},    {"toprevent", true},
     {"maycause", true},         {"cancause", true},  {"couldcause", true}, {"mightcause", true}, {"nolonger", true},
     {"insteadofgetting", true}, {"ifthe", false},    {"whenthe", false},   {"ifit", false},      {"whenit", false},
-    {"untilit", false},         {"untilthe", false}, {"beforeit", true},   {"unless", false}};
+    {"untilit", false},         {"untilthe", false}, {"beforeit", true},   {"unless", false},    {"never", true},
+    {"casewhere", true},        {"fixes", true},     {"fixed", true}};
 
 // Returns whether a lead stands in a sentence that only speaks of a possible error, such as advice. A lead with figures
 // is never advice; without figures only the words before it show this.
@@ -101,6 +102,22 @@ bool are_whole_words(const Squeezed& text, std::size_t begin, std::size_t end) {
   return !joined(end);
 }
 
+// Returns whether a person speaks of an own run in [first, last).
+bool speaks_of_own_run(const Squeezed& text, std::size_t first, std::size_t last) {
+  constexpr std::string_view kOwn[] = {"i", "my", "our"};
+  for (std::size_t at = first; at < last; ++at) {
+    if (!word_begins(text, at)) continue;
+    const std::string_view rest = std::string_view(text.letters).substr(at);
+    for (const std::string_view own : kOwn) {
+      const std::size_t end = at + own.size();
+      const bool joined = end < text.letters.size() && text.at[end - 1] + 1 == text.at[end] &&
+                          text.letters[end] >= 'a' && text.letters[end] <= 'z';
+      if (rest.starts_with(own) && !joined) return true;
+    }
+  }
+  return false;
+}
+
 // Returns whether a progress bar ends here. It has no line break, so what the shell prints next stands behind it:
 // "33%|...| 1/3 [00:08<00:17, 8.64s/it]Killed", or one of block letters.
 bool ends_in_bar(std::string_view before) {
@@ -131,11 +148,12 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
   if ((lead.place & kWholeWords) != 0 && !are_whole_words(text, begin, end)) return false;
   if (is_advice(text, begin, end)) return false;
   if ((lead.place & kNoDigitBehind) != 0 && end < text.letters.size() && is_digit(text.letters[end])) return false;
-  if ((lead.place & (kWithError | kWithOutOfMemory)) == 0) return true;
+  if ((lead.place & (kWithError | kWithOutOfMemory | kOwnReport)) == 0) return true;
   const auto next = std::ranges::upper_bound(text.lines, begin);
   const std::size_t first = next == text.lines.begin() ? 0 : *(next - 1);
   const std::size_t last = text.end_of_line(begin);
-  if ((lead.place & kWithError) != 0) {
+  if ((lead.place & kOwnReport) != 0 && speaks_of_own_run(text, first, last)) return true;
+  if ((lead.place & (kWithError | kOwnReport)) != 0) {
     return speaks_of_error(letters.substr(first, last - first)) || std::ranges::binary_search(text.error_lines, first);
   }
   return letters.substr(begin, last - begin).find("outofmemory") != letters.npos;
