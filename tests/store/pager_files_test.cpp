@@ -2,6 +2,7 @@
 // What the pager does about mapped files: it lets their pages go before it evicts, and makes room before an op reads.
 #include "pager_fixture.h"
 
+#include <functional>
 #include <set>
 
 namespace ullage::store {
@@ -15,6 +16,10 @@ class MadeUpFile final : public FilePages {
  public:
   bool holds(Address at) const override { return kFile <= at && at < kFile + kFileSize; }
   Bytes mapped() const override { return is_mapped ? kFileSize : 0_B; }
+  Bytes all_there() const override { return in_memory(); }
+  std::vector<AddressRange> mappings() const override {
+    return is_mapped ? std::vector<AddressRange>{{kFile, kFileSize}} : std::vector<AddressRange>{};
+  }
   Count count(AddressRange range) const override {
     const auto first = there.lower_bound(range.begin), end = there.lower_bound(range.end());
     const Bytes bytes = kSmallPage * static_cast<std::uint64_t>(std::distance(first, end));
@@ -43,9 +48,10 @@ class MadeUpFile final : public FilePages {
 // What is left of `all` beside the file's pages.
 class Beside final : public Limit {
  public:
-  Bytes resident_limit(Bytes) override { return saturating_sub(all, there + coming); }
-  Bytes missing(Bytes resident) override { return saturating_sub(resident + there + coming, all); }
+  Bytes resident_limit(Bytes) override { return saturating_sub(all, std::max(seen(), there) + coming); }
+  Bytes missing(Bytes resident) override { return saturating_sub(resident + std::max(seen(), there) + coming, all); }
   Bytes all, there, coming;
+  std::function<Bytes()> seen = [] { return Bytes{}; };  // what the operating system says
 };
 
 class PagerFiles : public PagerTest {
@@ -133,6 +139,23 @@ TEST_F(PagerFiles, AnOpThatPicksAPartIsNotRefused) {
   EXPECT_EQ(pager_->counts().files_there, 1_MiB);
   EXPECT_EQ(pager_->take_at_once(), 1_MiB);
   ASSERT_FALSE(op(0_B, 64_MiB, 40_MiB)) << "it may read less than it may read";
+}
+
+// As torch.save() does: no op reads the bytes. Tensors must not be evicted for what can be read again.
+TEST_F(PagerFiles, PagesThatWereReadOutsideOpsGoBeforeAStorageIsEvicted) {
+  open_with_file(48_MiB);
+  weights_.is_mapped = true;
+  beside_.seen = [this] { return weights_.in_memory(); };
+  const Address kept = make(20_MiB, 1);
+  ASSERT_FALSE(op(0_B, 4_MiB));
+  weights_.read(kFile + 8_MiB, 24_MiB);
+  pager_->trim(kSmallPage);
+  EXPECT_EQ(weights_.in_memory(), 28_MiB) << "the growth is not worth a count";
+  pager_->trim(16_MiB);
+  EXPECT_EQ(weights_.in_memory(), 12_MiB);
+  EXPECT_EQ(pager_->counts().files_there, 12_MiB);
+  EXPECT_EQ(pager_->counts().spilled, 0_B);
+  EXPECT_TRUE(holds(kept, 20_MiB, 1));
 }
 
 TEST_F(PagerFiles, PagesOfAnOpInFlightStay) {

@@ -9,6 +9,7 @@
 #include "ullage/store/pages.h"
 
 #include <mutex>
+#include <vector>
 
 namespace ullage::store {
 
@@ -20,6 +21,10 @@ class FilePages {
   virtual bool holds(Address at) const = 0;
   // The bytes of all mappings of files, in memory or not.
   virtual Bytes mapped() const = 0;
+  // The bytes of all files that this process has in memory, libraries and shared memory too. Costs one read of /proc.
+  virtual Bytes all_there() const = 0;
+  // The mappings themselves, by address.
+  virtual std::vector<AddressRange> mappings() const = 0;
 
   // What is in memory of a range, where a file is mapped. Zero if the kernel does not tell.
   struct Count {

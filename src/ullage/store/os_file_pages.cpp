@@ -2,6 +2,7 @@
 #include "ullage/store/os_file_pages.h"
 
 #include "ullage/store/page_map.h"
+#include "ullage/store/process_memory.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -130,6 +131,15 @@ bool OsFilePages::holds(Address at) const {
   if (after == mappings_.begin()) return false;
   const auto& [begin, mapping] = *std::prev(after);
   return at < begin + mapping.size;
+}
+
+Bytes OsFilePages::all_there() const { return resident_pages_of(::getpid()).files; }
+
+std::vector<AddressRange> OsFilePages::mappings() const {
+  const std::lock_guard hold(lock_);
+  std::vector<AddressRange> all;
+  for (const auto& [begin, mapping] : mappings_) all.push_back({begin, mapping.size});
+  return all;
 }
 
 // The map of pages is opened each time, because a forked child must see its own.

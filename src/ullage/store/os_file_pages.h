@@ -20,6 +20,8 @@ class OsFilePages final : public FilePages {
 
   bool holds(Address at) const override;
   Bytes mapped() const override { return Bytes{mapped_.load(std::memory_order_relaxed)}; }
+  Bytes all_there() const override;
+  std::vector<AddressRange> mappings() const override;
   Count count(AddressRange range) const override;
   Bytes let_go(AddressRange range) override;
   std::mutex& fork_lock() override { return lock_; }

@@ -329,6 +329,7 @@ Bytes PagerCore::trim(Bytes headroom) {
   lock.lock();
   --moves_;
   changed_.notify_all();
+  let_go_of_unforeseen_reads(headroom);
   if (store_.excess() == Bytes{}) return given_back;
   given_back += give_way(lock);
   return given_back + store_.trim(headroom);  // gives back what the background thread evicted meanwhile

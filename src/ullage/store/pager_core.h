@@ -106,13 +106,13 @@ class PagerCore final : public Pager, public PlannedMoves {
     std::vector<HeldFile> files;
     std::vector<Frame> frames;
   };
-  // A piece of a mapped file that ops have used.
+  // A piece of a mapped file that was used.
   struct FilePiece : Uses {
     Bytes there;    // in memory when last measured
     Bytes of_file;  // the part of it that was not written, and so can be let go
     std::uint32_t pins = 0;
     bool stays = false;       // the kernel did not let it go
-    bool was_let_go = false;  // it was let go, and no op has used it since
+    bool was_let_go = false;  // it was let go, and none of it has been read since
   };
   static ThreadOps& ops_here();
   // While this object exists, the time counts as waited for moves by a thread of the program.
@@ -164,8 +164,10 @@ class PagerCore final : public Pager, public PlannedMoves {
   void hold_file(const OpInput& input);
   void release_files(const Frame& frame, std::optional<OpId> self);
   void measure(const HeldFile& held);
+  void note(FilePiece& piece, const FilePages::Count& now);
   std::optional<Shortage> make_room_for_files(Lock& lock);
   Bytes let_files_go(Bytes wanted);
+  void let_go_of_unforeseen_reads(Bytes headroom);
   void forget_files();
   void tell_of_files() const;
   Bytes files_to_let_go() const;
@@ -224,6 +226,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes pinned_;     // spans of storages with pins
   Bytes sliceable_;  // of pinned_, what a smaller pool need not hold at once (OpInput::sliceable)
   std::map<Address, FilePiece> files_;
+  Bytes files_seen_;            // FilePages::all_there() when all mappings were last counted
   Bytes files_there_;           // sum of FilePiece::of_file (not of `there`)
   Bytes files_coming_;          // what ops in flight may read in of mapped files
   Bytes files_in_use_;          // what ops in flight read of them, in memory or not

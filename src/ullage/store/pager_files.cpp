@@ -14,6 +14,7 @@ namespace ullage::store {
 namespace {
 
 constexpr Bytes kPiece = 1_MiB;
+constexpr Bytes kWorthCounting = 16_MiB;  // counting 512 MiB of mappings takes some milliseconds
 
 Address piece_of(Address at) { return {round_down(Bytes{at.value}, kPiece).count}; }
 
@@ -91,13 +92,46 @@ void PagerCore::release_files(const Frame& frame, std::optional<OpId> self) {
 void PagerCore::measure(const HeldFile& held) {
   each_piece(held.pieces, [&](Address at, FilePiece& piece) {
     if (piece.there == kPiece && !held.written) return;  // all of it is in memory
-    const FilePages::Count now = settings_.files->count({at, kPiece});
-    files_there_ += now.of_file;
-    files_there_ -= piece.of_file;
-    piece.there = now.there;
-    piece.was_let_go = false;
-    piece.of_file = now.of_file;
+    note(piece, settings_.files->count({at, kPiece}));
   });
+}
+
+void PagerCore::note(FilePiece& piece, const FilePages::Count& now) {
+  files_there_ += now.of_file;
+  files_there_ -= piece.of_file;
+  piece.there = now.there;
+  piece.was_let_go &= now.there == Bytes{};
+  piece.of_file = now.of_file;
+}
+
+// A program may read its files outside ops, for example to save them. That shows only as growth of the outside, of
+// which `headroom` is a multiple (trim()). If that may not fit, and pages of files came since the last time, counts
+// what is in memory of all mappings, and lets go of as much as lacks.
+void PagerCore::let_go_of_unforeseen_reads(Bytes headroom) {
+  if (settings_.files == nullptr || headroom < kWorthCounting || settings_.files->mapped() <= files_there_) return;
+  const auto lacking = [&] {
+    static_cast<void>(store_.excess());  // asks for the limit anew
+    const StoreCounts counts = store_.counts();
+    return saturating_sub(counts.resident - counts.idle + headroom, counts.limit);
+  };
+  if (lacking() == Bytes{}) return;
+  const Bytes there = settings_.files->all_there();
+  files_seen_ = std::min(files_seen_, there);
+  if (there < files_seen_ + kPiece) return;
+  for (const AddressRange& mapping : settings_.files->mappings()) {
+    const AddressRange pieces = pieces_around(mapping.begin, mapping.size);
+    for (Address at = pieces.begin; at < pieces.end(); at = at + kPiece) {
+      const auto known = files_.find(at);
+      // What an op in flight reads is in files_coming_ until the op ends.
+      if (known != files_.end() && (known->second.pins > 0 || known->second.there == kPiece)) continue;
+      const FilePages::Count now = settings_.files->count({at, kPiece});
+      if (now.there > Bytes{} || known != files_.end()) note(files_[at], now);
+    }
+  }
+  tell_of_files();
+  under_pressure_.store(true);
+  let_files_go(lacking());
+  files_seen_ = settings_.files->all_there();
 }
 
 // Makes room for the pages that the op which begins will read in. Returns why there is none. If the op may read only a
@@ -152,7 +186,7 @@ Bytes PagerCore::let_files_go(Bytes wanted) {
 // these count as outside until an op of the child uses them.
 void PagerCore::forget_files() {
   files_.clear();
-  files_there_ = {};
+  files_there_ = files_seen_ = {};
   tell_of_files();
 }
 

@@ -94,9 +94,11 @@ void Watch::foresee() {
 
 void Watch::look(bool final_look) {
   if (slot_ != nullptr) slot_->giving_way.store(1);
-  const Bytes given_back = pager_.trim(growth_to_come_);
-  if (slot_ != nullptr) slot_->giving_way.store(0);
+  const Bytes foreseen = growth_to_come_;
+  Bytes given_back = pager_.trim(foreseen);
   growth_to_come_ = saturating_sub(budget_.outside_for_good(), last_outside_) * kGrowthToCome;
+  if (growth_to_come_ > foreseen) given_back += pager_.trim(growth_to_come_);
+  if (slot_ != nullptr) slot_->giving_way.store(0);
   last_outside_ = budget_.outside_for_good();
   reassert_fault_handler();
   if (slot_ == nullptr) return;
