@@ -293,6 +293,18 @@ TEST(Unseen, APersonsWordsReportAnOom) {
   }
 }
 
+// A reader of the rules above wrote these texts. 9 of 10 were told as errors.
+TEST(Unseen, DocumentationReportsNoError) {
+  for (const char* text :
+       {"An OOM issue is solved by a smaller batch.", "This release fixes the OOM issue of 1.2.",
+        "There is a memory leak detector in the test suite.", "Never run out of RAM again with our streaming loader.",
+        "killed by the system administrator on Tuesday", "A thread killed by the kernel receives SIGKILL.",
+        "handle the case where the job fails with OOM", "larger batches will OOM on 8 GB cards", "it OOMs rarely"}) {
+    EXPECT_FALSE(read::read_log(text, "text").ok()) << text;
+  }
+  EXPECT_EQ(diagnoses_of("I have an OOM issue with my 8 GB card").size(), 1u);
+}
+
 // What a set's sealed half lacked, after it was opened.
 TEST(Unseen, ASmallMappingIsRefusedForItsNumber) {
   // kohya-ss/sd-scripts#1790: a higher vm.max_map_count helped.

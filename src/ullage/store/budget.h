@@ -12,8 +12,7 @@
 // pages, code that oneDNN generates), whatever the batch size. So kWarmUp, 48 MiB, is reserved on top from the start.
 // In Python kWarmUpInPython, 64 MiB, is reserved in its place: the rest of importing torch and the first steps of
 // convolutions, attention and an LSTM took 59 MiB. If an optimizer will import torch's compiler
-// (preload/defer_compiler.py), kCompiler is added; that import took 70 to 76 MiB, but not while the steps warm up.
-// Sympy is the largest part.
+// (preload/defer_compiler.py), kCompiler is added. That import took 70 to 76 MiB; 124 MiB for both have been enough.
 //
 // The margin covers growth between two measurements and the kernel's counting error. The kernel counts pages for each
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
