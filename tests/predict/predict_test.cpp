@@ -288,12 +288,17 @@ TEST(Outside, DoesNotGrowOverTheTakesOfOneProcess) {
   EXPECT_EQ(outside_kib(file, 14), 131500u + 3072);
 }
 
+// Charges the bytes and gives them back.
+void charge_once(Program& p, std::int64_t bytes) {
+  p.charge(bytes);
+  p.charge(-bytes);
+}
+
 TEST(Outside, LeavesOutWhatTheProgramTold) {
   const trace::TraceFile file = takes_by_batch([](Program& p) {
     train(p);
     const std::int64_t bytes = 1000000 * p.knob("batch");
-    p.charge(bytes);
-    p.charge(-bytes);
+    charge_once(p, bytes);
   });
   const Prediction found = predicted(predict(file, at_batch(10)));
   expect_sums(found);
@@ -307,8 +312,7 @@ TEST(Outside, ToldBytesWithoutALawAreABound) {
     train(p);
     const std::int64_t batch = p.knob("batch");
     const std::int64_t bytes = batch == 3 ? 5000000 : 1000000 * batch;
-    p.charge(bytes);
-    p.charge(-bytes);
+    charge_once(p, bytes);
   });
   const Prediction found = predicted(predict(file, at_batch(30)));
   expect_sums(found);
@@ -322,8 +326,7 @@ TEST(Outside, TheBoundOfToldBytesGrowsAsFastAsTheyDid) {
     train(p);
     const std::int64_t batch = p.knob("batch");
     const std::int64_t bytes = 1000000 * batch * batch + (batch == 3 ? 1 : 0);
-    p.charge(bytes);
-    p.charge(-bytes);
+    charge_once(p, bytes);
   });
   const Prediction found = predicted(predict(file, at_batch(30)));
   expect_sums(found);

@@ -87,19 +87,22 @@ bool is_advice(const Squeezed& text, std::size_t begin, std::size_t end) {
   return false;
 }
 
+// Returns whether a letter stands at `at`, with no blank before it.
+bool is_joined(const Squeezed& text, std::size_t at) {
+  return at > 0 && at < text.letters.size() && text.at[at - 1] + 1 == text.at[at] && text.letters[at] >= 'a' &&
+         text.letters[at] <= 'z';
+}
+
 // Returns whether the letters in [begin, end) are no part of a longer word. "OOM" may be a plural, and "OOMKilled" is
 // another word.
 bool are_whole_words(const Squeezed& text, std::size_t begin, std::size_t end) {
-  const auto joined = [&](std::size_t at) {  // a letter at `at`, with no blank before it
-    return at > 0 && at < text.letters.size() && text.at[at - 1] + 1 == text.at[at] && text.letters[at] >= 'a' &&
-           text.letters[at] <= 'z';
-  };
-  if (begin > 0 && joined(begin) && text.letters[begin - 1] >= 'a' && text.letters[begin - 1] <= 'z') return false;
+  if (begin > 0 && is_joined(text, begin) && text.letters[begin - 1] >= 'a' && text.letters[begin - 1] <= 'z')
+    return false;
   if (begin > 0 && text.letters[begin - 1] == '|') return false;  // a field of a table, which may be cut off
-  const bool plural = joined(end) && text.letters[end] == 's';
+  const bool plural = is_joined(text, end) && text.letters[end] == 's';
   if (plural) ++end;
   if (plural && end < text.letters.size() && text.letters[end] == ':') return false;  // a count: "CUDA OOMs: 0"
-  return !joined(end);
+  return !is_joined(text, end);
 }
 
 // Returns whether a person speaks of an own run in [first, last).
@@ -109,10 +112,7 @@ bool speaks_of_own_run(const Squeezed& text, std::size_t first, std::size_t last
     if (!word_begins(text, at)) continue;
     const std::string_view rest = std::string_view(text.letters).substr(at);
     for (const std::string_view own : kOwn) {
-      const std::size_t end = at + own.size();
-      const bool joined = end < text.letters.size() && text.at[end - 1] + 1 == text.at[end] &&
-                          text.letters[end] >= 'a' && text.letters[end] <= 'z';
-      if (rest.starts_with(own) && !joined) return true;
+      if (rest.starts_with(own) && !is_joined(text, at + own.size())) return true;
     }
   }
   return false;
