@@ -5,7 +5,7 @@
 Importing torch._dynamo takes 70 to 76 MiB and some seconds (torch 2.13). An optimizer imports it at its first call,
 only to tell the compiler what it must not look into. So do checkpoints, accelerate, transformers and torchvision, for
 things as small. None of that has an effect while nothing is compiled. So `import torch._dynamo` gets a stand-in, which
-gives what stands in GIVEN and in ALONE. Whoever asks it for more has the real compiler imported, and gets that.
+gives what stands in FOR_ASKERS, GIVEN and ALONE. Whoever asks it for more has the real compiler imported, and gets that.
 """
 import functools
 import importlib
