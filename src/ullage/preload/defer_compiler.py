@@ -5,7 +5,8 @@
 Importing torch._dynamo takes 70 to 76 MiB and some seconds (torch 2.13). An optimizer imports it at its first call,
 only to tell the compiler what it must not look into. So do checkpoints, accelerate, transformers and torchvision, for
 things as small. None of that has an effect while nothing is compiled. So `import torch._dynamo` gets a stand-in, which
-gives what stands in FOR_ASKERS, GIVEN and ALONE. Whoever asks it for more has the real compiler imported, and gets that.
+gives what stands in FOR_ASKERS, GIVEN and ALONE. Whoever asks it for more gets the real compiler, which is imported
+then.
 """
 import functools
 import importlib
@@ -83,7 +84,8 @@ def file_of(module):
 
 
 # By the file of torch that asks. Others may keep what they get, and may compile later.
-FOR_ASKERS = {file_of("torch._compile"): {"disable": disable_without_cycle}, file_of("torch.utils.checkpoint"): {"disable": disable},
+FOR_ASKERS = {file_of("torch._compile"): {"disable": disable_without_cycle},
+              file_of("torch.utils.checkpoint"): {"disable": disable},
               file_of("torch.compiler"): {"disable": disable_at_call},
               file_of("torch.optim.optimizer"): {"graph_break": graph_break}}
 GIVEN = {NAME: {name: mark_later(name) for name in ("allow_in_graph", "assume_constant_result")},
