@@ -136,8 +136,9 @@ bool Evidence::names_a_device() const {
   if (!message) return false;
   const auto names = [](const std::string& line) {
     const std::string words = lower(line);
-    return std::ranges::any_of(std::array{"gpu", "cuda", "vram", "hip", "rocm", "metal", "vulkan", "opencl", "device"},
-                               [&](const char* word) { return words.find(word) != std::string::npos; });
+    constexpr std::array kWords = {"gpu",    "cuda", "vram", "hip",  "rocm", "metal", "vulkan", "opencl",
+                                   "device", "rtx",  "gtx",  "a100", "h100", "h200",  "b200",   "v100"};
+    return std::ranges::any_of(kWords, [&](const char* word) { return words.find(word) != std::string::npos; });
   };
   return names(message->text) || std::ranges::any_of(message->before, names) ||
          std::ranges::any_of(message->after, names);

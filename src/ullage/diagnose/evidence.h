@@ -45,6 +45,10 @@ struct Evidence {
   bool told_beside_the_pool() const;
   // Returns whether the message or a line around it has a word for a device, such as "gpu", "cuda" or "vram".
   bool names_a_device() const;
+  // Returns whether the message is a sentence that names neither the host nor a device (read/log/plain_words.h).
+  bool leaves_open_whose_memory() const {
+    return message && (message->form == "plain" || message->form == "plain-growth");
+  }
   // Returns whether the message is about a multiprocessor's on-chip memory, which is no part of the device's memory.
   bool is_on_chip() const { return message && message->form.starts_with("on-chip"); }
   // Return whether more bytes are free, or held, than the device has, by more than rounding explains. The size that the

@@ -114,7 +114,7 @@ std::optional<Finding> full_without_figures(const Evidence& evidence) {
       return Finding{0.25, {"a full device is the commonest reason why such a library gets no memory"}};
     case Teller::Other:
       if (message.form.starts_with("metal-resources")) return std::nullopt;
-      if (message.form == "plain" && !evidence.names_a_device()) {
+      if (evidence.leaves_open_whose_memory() && !evidence.names_a_device()) {
         return Finding{0.25, {"the words do not say whose memory it was"}};
       }
       [[fallthrough]];

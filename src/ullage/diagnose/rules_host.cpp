@@ -97,7 +97,7 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       return Finding{0.25, {"a refusal of pinned host memory has the same words; the GPU is then not full at all"}};
     }
     case Teller::Other: {
-      if (evidence.message->form != "plain") return std::nullopt;
+      if (!evidence.leaves_open_whose_memory()) return std::nullopt;
       if (evidence.names_a_device()) return Finding{0.2, {"the words do not say whose memory it was"}};
       return Finding{0.45, {"the words do not say whose memory it was; nothing around them speaks of a device"}};
     }

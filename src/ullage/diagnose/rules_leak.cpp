@@ -48,6 +48,9 @@ std::optional<Finding> leak_across_steps(const Evidence& evidence) {
   if (evidence.message && evidence.message->form == "webgpu-invalid") {
     return Finding{0.35, {"a buffer of WebGPU lives until the program destroys it: a later one is then invalid"}};
   }
+  if (evidence.message && evidence.message->form == "plain-growth") {
+    return Finding{0.5, {"the text says that memory grows and is not given back"}};
+  }
   const bool on_device = evidence.told_by_pool() || evidence.told_by(trace::Teller::Mps);
   if (on_device && evidence.signs.has(Sign::DeepCopy)) {
     return Finding{0.35,

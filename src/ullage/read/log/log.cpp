@@ -6,6 +6,7 @@
 #include "ullage/read/log/log_triggers.h"
 #include "ullage/read/log/memory_summary.h"
 #include "ullage/read/log/message.h"
+#include "ullage/read/log/plain_words.h"
 
 #include <fmt/format.h>
 
@@ -85,40 +86,6 @@ bool names_the_reason(const OutOfMemory& kill) {
 bool is_vague(const OutOfMemory& error) { return error.form == "other" || error.form == "ctranslate2"; }
 constexpr std::uint64_t kBeside = 5;  // lines
 
-// Returns whether the words are those of many programs. They count only if the text has no other error and no table.
-bool is_plain(const OutOfMemory& error) { return error.form.starts_with("plain"); }
-constexpr std::size_t kMostPlain = 100;
-constexpr std::size_t kMostOfALine = 240;  // letters: a longer line is a paragraph, which may be about errors
-
-// Counts letters, of which one outside ASCII has several bytes (UTF-8).
-std::size_t count_letters(std::string_view line) {
-  return static_cast<std::size_t>(std::ranges::count_if(line, [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-// Returns whether a person speaks of an own run in the sentence at `at`: "I", "my", "our".
-bool speaks_of_own_run(std::string_view line, std::size_t at) {
-  constexpr std::string_view kOwn[] = {"i", "i'm", "i've", "my", "our"};
-  const auto ends = [&](std::size_t i) {
-    return (line[i] == '.' || line[i] == '!' || line[i] == '?') && (i + 1 == line.size() || line[i + 1] == ' ');
-  };
-  std::size_t begin = at, end = at;
-  while (begin > 0 && !ends(begin - 1)) --begin;
-  while (end < line.size() && !ends(end)) ++end;
-  std::string word;
-  for (std::size_t i = begin; i <= end; ++i) {
-    const char c = i < end ? line[i] : ' ';
-    if ((c >= 'a' && c <= 'z') || c == '\'') {
-      word += c;
-    } else if (c >= 'A' && c <= 'Z') {
-      word += static_cast<char>(c - 'A' + 'a');
-    } else {
-      if (std::ranges::find(kOwn, word) != std::end(kOwn)) return true;
-      word.clear();
-    }
-  }
-  return false;
-}
-
 bool states_figures(const OutOfMemory& error) {
   return error.requested || error.capacity || error.allocated || error.free || error.process || error.needed;
 }
@@ -139,7 +106,7 @@ class LogReader {
   trace::Log read() && {
     for (std::size_t at = find_trigger(text_, 0); at != text_.npos; at = find_trigger(text_, next_)) take(at);
     if (log_.errors.empty() && log_.summaries.empty()) {
-      for (const FoundMessage& found : plain_) add(found);
+      if (const auto found = find_plain_words(text_)) add(*found);
     }
     log_.lines = line_of(text_.size()) - (text_.empty() || text_.back() == '\n' ? 1 : 0);
     return std::move(log_);
@@ -153,14 +120,7 @@ class LogReader {
     if (at + kForward <= searched_) return;
     const std::size_t from = std::max(searched_, at > kBackward ? at - kBackward : 0);
     const std::size_t to = std::min(text_.size(), at + kAhead);
-    auto found = find_message(text_, from, to, last_end_);
-    for (; found && is_plain(found->error); found = find_message(text_, found->lead + 1, to, last_end_)) {
-      const Line line = line_at(text_, found->lead);
-      const bool short_enough = count_letters(line.of(text_)) <= kMostOfALine;
-      if (plain_.size() < kMostPlain && (short_enough || speaks_of_own_run(line.of(text_), found->lead - line.begin))) {
-        plain_.push_back(*found);
-      }
-    }
+    const auto found = find_message(text_, from, to, last_end_);
     if (!found) {
       searched_ = std::max(searched_, to);
       return;
@@ -214,7 +174,10 @@ class LogReader {
       return;
     }
     std::optional<OutOfMemory> vague;
-    if (beside && is_vague(log_.errors.back()) && log_.errors.back().repeated == 1) {
+    // A program may catch an error and raise its own, which quotes the first below its own words.
+    const bool quoted = beside && !states_figures(log_.errors.back()) && states_figures(found.error) &&
+                        log_.errors.back().teller == found.error.teller;
+    if (beside && (quoted || is_vague(log_.errors.back())) && log_.errors.back().repeated == 1) {
       errors_.erase(key_of(log_.errors.back()));
       vague = std::move(log_.errors.back());
       log_.errors.pop_back();
@@ -256,7 +219,6 @@ class LogReader {
 
   std::string_view text_;
   trace::Log log_;
-  std::vector<FoundMessage> plain_;
   std::unordered_map<std::string, std::size_t> errors_;  // by key
   std::size_t next_ = 0;                                 // where the search for the next trigger begins
   std::size_t searched_ = 0;                             // all messages that begin before this offset are found

@@ -15,11 +15,10 @@ constexpr std::string_view kWords[] = {
     "not allocate", "out_of_m", "defaultcpualloc", "enough memory", "allocation on device", "larger than the",
     "pool grew", "out-of-mem",
     // general words
-    "of vram", "gh vram", "enough gpu", "enough video", "ficient gpu", "y exhaust", "enomem", "memory layout",
-    "on the gpu", "fit in mem", "available memory", "llocatable", "device mem", "f_resourc", "buffer_size", "nvmapmem",
-    "e_type_mem", "s_memory_err", "malloc fail", "enlarge mem", "error: oom", "borted(oom", "y object alloc",
-    "enough space", "imum possible", "code 52", "3221225495", "(os error 14", "winerror 8]", "winerror 14",
-    "data too l", "oom comman", "exceeded per-", "exceeded dist", "exceeded mem", "exceeded the mem",
+    "enough gpu", "y exhaust", "enomem", "memory layout", "available memory", "llocatable", "device mem", "f_resourc",
+    "buffer_size", "nvmapmem", "e_type_mem", "s_memory_err", "malloc fail", "enlarge mem", "borted(oom",
+    "y object alloc", "enough space", "imum possible", "code 52", "3221225495", "(os error 14", "winerror 8]",
+    "winerror 14", "data too l", "oom comman", "exceeded per-", "exceeded dist", "exceeded mem", "exceeded the mem",
     "exceeded its mem", "signal: 9", "b killed:", "allocation fail", "allocation of ",
     // libraries
     "cufft_al", "bad_alloc", "_status_", "type_alloc_buffer", "cudnn algorithm", "unable to find an engine", "magma: c",
@@ -49,18 +48,13 @@ constexpr std::string_view kWords[] = {
     "exit=137", "exit (137", "ent memory on req", "error: runtime: ", "with error out", "to pin more", "context's mem",
     "not properly t", "executor was unex", "pool was termin", "cap ceiling",
     // reports of people
-    "cuda oom", "gpu oom", "oom err", "got oom", "an oom", "get oom", "ets oom", "ing oom", "hit oom", "its oom",
-    "use oom", "ses oom", "sed oom", "to oom", "ter oom", "red oom", "ent oom", "oes oom", "shared gpu mem", "ows oom",
-    "rew oom", "rts oom", "ted oom", "ace oom", "ced oom", "nce oom", "ers oom", "ith oom", " in oom", "uns oom",
-    "ran oom", "ill oom", "ays oom", "it oom", "oom issue", "oom probl", "oom crash", "oom fail", "oom excep", "ooming",
-    "oom of gpu", "oom on gpu", "oom on the", "starves it", "\xe5\x88\xb0oom", "\xe7\x8e\xb0oom", "\xe7\x94\x9foom",
-    "\xe6\x8e\xa5oom", "\xe6\x98\xafoom", "\xe7\x84\xb6oom", "\xe6\x88\x90oom", "\xe5\x8f\x91oom", "\xe5\x8f\x88oom",
-    "\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98", "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d",
-    "\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2", "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d",
-    "\xe5\x86\x85\xe5\xad\x98\xe6\xba\xa2", "\xe4\xbc\x9aoom", "\xe6\x8a\xa5oom", "\xe5\xb0\xb1oom", "\xe8\x87\xb4oom",
-    "yallocate f", "memalloc f", "gpu resources", "alloc device", "(usage:", "locks_per_trans", "host memory",
-    "system memory", "cpu memory", "out of ram", "killed it", "led by the", "memory leak", "\xe6\xba\xa2\xe5\x87\xba",
-    "\xe5\xad\x98\xe6\xb3\x84",
+    "an oom",
+
+    "starves it", "__rg_oom",
+
+    "yallocate f", "memalloc f", "gpu resources", "alloc device", "(usage:", "locks_per_trans", "system memory",
+    "led by the",
+
     // tables
     "memory summary", "large pool"};
 

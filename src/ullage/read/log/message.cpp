@@ -87,37 +87,6 @@ bool is_advice(const Squeezed& text, std::size_t begin, std::size_t end) {
   return false;
 }
 
-// Returns whether a letter stands at `at`, with no blank before it.
-bool is_joined(const Squeezed& text, std::size_t at) {
-  return at > 0 && at < text.letters.size() && text.at[at - 1] + 1 == text.at[at] && text.letters[at] >= 'a' &&
-         text.letters[at] <= 'z';
-}
-
-// Returns whether the letters in [begin, end) are no part of a longer word. "OOM" may be a plural, and "OOMKilled" is
-// another word.
-bool are_whole_words(const Squeezed& text, std::size_t begin, std::size_t end) {
-  if (begin > 0 && is_joined(text, begin) && text.letters[begin - 1] >= 'a' && text.letters[begin - 1] <= 'z')
-    return false;
-  if (begin > 0 && text.letters[begin - 1] == '|') return false;  // a field of a table, which may be cut off
-  const bool plural = is_joined(text, end) && text.letters[end] == 's';
-  if (plural) ++end;
-  if (plural && end < text.letters.size() && text.letters[end] == ':') return false;  // a count: "CUDA OOMs: 0"
-  return !is_joined(text, end);
-}
-
-// Returns whether a person speaks of an own run in [first, last).
-bool speaks_of_own_run(const Squeezed& text, std::size_t first, std::size_t last) {
-  constexpr std::string_view kOwn[] = {"i", "my", "our"};
-  for (std::size_t at = first; at < last; ++at) {
-    if (!word_begins(text, at)) continue;
-    const std::string_view rest = std::string_view(text.letters).substr(at);
-    for (const std::string_view own : kOwn) {
-      if (rest.starts_with(own) && !is_joined(text, at + own.size())) return true;
-    }
-  }
-  return false;
-}
-
 // Returns whether a progress bar ends here. It has no line break, so what the shell prints next stands behind it:
 // "33%|...| 1/3 [00:08<00:17, 8.64s/it]Killed", or one of block letters.
 bool ends_in_bar(std::string_view before) {
@@ -145,15 +114,13 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
     // "Out of memory: Killed process" without a number is an article about the kernel.
     if (letters.substr(end).starts_with("error") || letters.substr(end).starts_with(":kill")) return false;
   }
-  if ((lead.place & kWholeWords) != 0 && !are_whole_words(text, begin, end)) return false;
   if (is_advice(text, begin, end)) return false;
   if ((lead.place & kNoDigitBehind) != 0 && end < text.letters.size() && is_digit(text.letters[end])) return false;
-  if ((lead.place & (kWithError | kWithOutOfMemory | kOwnReport)) == 0) return true;
+  if ((lead.place & (kWithError | kWithOutOfMemory)) == 0) return true;
   const auto next = std::ranges::upper_bound(text.lines, begin);
   const std::size_t first = next == text.lines.begin() ? 0 : *(next - 1);
   const std::size_t last = text.end_of_line(begin);
-  if ((lead.place & kOwnReport) != 0 && speaks_of_own_run(text, first, last)) return true;
-  if ((lead.place & (kWithError | kOwnReport)) != 0) {
+  if ((lead.place & kWithError) != 0) {
     return speaks_of_error(letters.substr(first, last - first)) || std::ranges::binary_search(text.error_lines, first);
   }
   return letters.substr(begin, last - begin).find("outofmemory") != letters.npos;
@@ -410,6 +377,23 @@ std::string one_line(std::string_view text, std::size_t begin, std::size_t end, 
   return clean(joined, kLongestText);
 }
 
+bool has_figures(const OutOfMemory& error) {
+  return error.requested || error.capacity || error.allocated || error.free || error.process;
+}
+
+// Reads the message from its lead on, and what stands before the lead in its line.
+std::optional<FoundMessage> read_whole(std::string_view text, const NearLead& near, std::size_t not_before) {
+  auto found = read_message(text, near, kUsualMessage);
+  if (!found) return std::nullopt;
+  const Line line = line_at(text, near.at);
+  const std::size_t start = std::max(not_before, start_of_text(text, line, near.at));
+  found->error.text = one_line(text, start, found->end, text.substr(line.begin, near.at - line.begin));
+  found->error.rank = rank_of(line.of(text));
+  return found;
+}
+
+}  // namespace
+
 // Code that a traceback shows may quote a message: `if "out of memory" in str(error):`.
 // A page may quote a log as comments: "# RuntimeError: ..." names an exception and is no code.
 bool is_code(std::string_view line) {
@@ -430,11 +414,9 @@ bool is_no_failure(std::string_view line) {
   return std::ranges::any_of(kNone, [&](std::string_view words) { return line.find(words) != line.npos; });
 }
 
-bool has_figures(const OutOfMemory& error) {
-  return error.requested || error.capacity || error.allocated || error.free || error.process;
+std::optional<FoundMessage> read_message_at(std::string_view text, std::size_t at, const Lead& lead) {
+  return read_whole(text, {&lead, at, 1}, 0);
 }
-
-}  // namespace
 
 std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
                                          std::size_t not_before) {
@@ -444,7 +426,7 @@ std::optional<FoundMessage> find_message(std::string_view text, std::size_t from
   while (from < to) {
     const auto near = first_lead_in(text, from, to, beginnings_from);
     if (!near) return std::nullopt;
-    auto found = read_message(text, *near, kUsualMessage);
+    auto found = read_whole(text, *near, not_before);
     const std::size_t at = near->at;
     const Line line = line_at(text, at);
     if (!found || is_no_failure(line.of(text)) || (!has_figures(found->error) && is_code(line.of(text)))) {
@@ -453,9 +435,6 @@ std::optional<FoundMessage> find_message(std::string_view text, std::size_t from
       from = std::max(from, behind);
       continue;
     }
-    const std::size_t start = std::max(not_before, start_of_text(text, line, at));
-    found->error.text = one_line(text, start, found->end, text.substr(line.begin, at - line.begin));
-    found->error.rank = rank_of(line.of(text));
     return found;
   }
   return std::nullopt;

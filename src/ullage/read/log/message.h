@@ -28,4 +28,16 @@ struct FoundMessage {
 std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
                                          std::size_t not_before = 0);
 
+struct Lead;  // message_forms.h
+
+// Reads the message of this wording whose lead begins at offset `at`. None if a logger's prefix covers that place.
+std::optional<FoundMessage> read_message_at(std::string_view text, std::size_t at, const Lead& lead);
+
+// Returns whether the line is a statement of a program's source, which may quote a message.
+bool is_code(std::string_view line);
+
+// Returns whether the line is about memory but reports no failure. TensorFlow and XLA try a larger piece first, and if
+// that is refused they say that it is no failure. A container's state lists "OOMKilled: false".
+bool is_no_failure(std::string_view line);
+
 }  // namespace ullage::read

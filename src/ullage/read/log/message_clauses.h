@@ -24,6 +24,7 @@ inline constexpr Clause kPool[] = {
     {"XPU #;"},
     {"HPU #;"},
     {"$ total capacity", {&M::capacity}},
+    {"require $", {&M::requested}},
     {"$ already allocated", {&M::allocated}},
     {"$ current active", {&M::active}},
     {"of which $ is free", {&M::free}, kFree},
@@ -146,17 +147,13 @@ inline constexpr Clause kClickHouse[] = {
     {"maximum: $", {&M::allowed}},
 };
 
-// Programs that no table knows.
+// Programs that no table knows, and persons: "OOM errors trying to allocate ~86.9 GB on 80 GB GPUs".
 inline constexpr Clause kGeneral[] = {
-    {"allocate $", {&M::requested}},
-    {"Allocation of $", {&M::requested}},
-};
-
-// A person's report: "OOM errors trying to allocate ~86.9 GB on 80 GB GPUs".
-inline constexpr Clause kReported[] = {
-    {"allocate $", {&M::requested}},
-    {"allocate \\~$", {&M::requested}},
-    {"on $ GPU", {&M::capacity}},
+    {"allocate $", {&M::requested}},      {"allocate \\~$", {&M::requested}}, {"allocating $", {&M::requested}},
+    {"allocation of $", {&M::requested}}, {"requested * $", {&M::requested}}, {"requestedSpace * $", {&M::requested}},
+    {"requires $", {&M::requested}},      {"require $", {&M::requested}},     {"required * $", {&M::requested}},
+    {"on $ GPU", {&M::capacity}},         {"free * $", {&M::free}},           {"freeSpace * $", {&M::free}},
+    {"available * $", {&M::free}},
 };
 
 // onnxruntime, core/framework/bfc_arena.cc

@@ -222,7 +222,7 @@ constexpr Lead kNamedLeads[] = {
     {"Bus error (core dumped)", SharedMemory, "bus-error", "", {}},
     {"model requires more system memory ($) than is available ($)", Cpu, "ollama-system", "", kOllama},
     {"model requires more system memory", Cpu, "ollama-system", "", {}},
-    {"llama runner process has terminated: signal: killed", KernelKill, "ollama-killed", "", {}},
+    {"process has terminated: signal: killed", KernelKill, "ollama-killed", "", {}},
     {"llama runner process no longer running: -1", KernelKill, "ollama-killed", "", {}},
     {"Array buffer allocation failed", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
     {"RangeError: offset is out of bounds", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
@@ -339,7 +339,8 @@ constexpr Lead kNamedLeads[] = {
      Limit::Arena},
     {"Not enough memory. Please try to increase --mem-fraction-static", Other, "sglang-startup", "", {}},
     {"Got an OOM, unloading all loaded models", Other, "comfyui", "", {}},
-    {"out of memory", Other, "other", "", {}, kWithError | kNoName},
+    {"LLVM ERROR: out of memory", Cpu, "host-alloc", "", {}},
+    {"out of memory", Other, "other", "", kGeneral, kWithError | kNoName},
 };
 
 // A row has the lead's form, the marks that a message must have, the exact form and the versions of PyTorch.

@@ -61,9 +61,7 @@ enum LeadPlace : std::uint16_t {
   kNoColonBehind = 512,   // no colon after it, on the next line either: the message may be wrapped there
   kWithOutOfMemory = 32,  // the rest of the line must say "out of memory"
   kTail = 128,            // words from the middle of a message; its beginning may stand on a line above
-  kNoName = 64,           // not as a part of a name such as "torch.OutOfMemoryError"
-  kWholeWords = 1024,     // no letter directly before or after it, except a plural's "s"
-  kOwnReport = 2048       // the line must have an error's word (kWithError), or "I", "my", "our": not documentation
+  kNoName = 64            // not as a part of a name such as "torch.OutOfMemoryError"
 };
 
 struct Lead {

@@ -2,9 +2,8 @@
 #pragma once
 
 // Leads (message_forms.h) with wordings that many programs use for a lack of memory. message_forms.cpp tries them after
-// the leads that name one program. A lead whose form begins with "plain" counts only if a text has no other error
-// (log.cpp), because it does not say who refused. Only "plain-device" says whose memory it was. Add a row here for a
-// new wording that is not one program's own.
+// the leads that name one program. Add a row here for a new wording that is not one program's own. Words that anybody
+// may use ("not enough memory") are in plain_tables.h.
 
 #include "ullage/read/log/message_clauses.h"
 #include "ullage/read/log/message_forms.h"
@@ -13,9 +12,6 @@ namespace ullage::read::general {
 
 using enum trace::Teller;
 using trace::Limit;
-
-// The line must also have a word such as "error". Rows whose wording is used for errors alone do not need it.
-inline constexpr std::uint16_t kPlain = kWithError;
 
 // The fields of a row are those of Lead, in this order: the pattern (message_pattern.h explains $, % and *), who prints
 // it, the form, and the versions of PyTorch (none here). Then come the clauses with its figures, conditions on its
@@ -50,21 +46,11 @@ inline constexpr Lead kLeads[] = {
     {"[GPU] out of GPU resources", Other, "opencl", "", {}},  // OpenVINO
     {"Failed to alloc DEVICE memory", Other, "neuron", "", {}},
     {"Failed to allocate $ (usage:", Other, "neuron", "", kGeneral},
-    {"Insufficient GPU memory", Other, "plain-device", "", {}},
-    {"not enough GPU memory", Other, "plain-device", "", {}, kPlain},
-    {"not enough VRAM", Other, "plain-device", "", {}, kPlain},
-    {"not enough video memory", Other, "plain-device", "", {}, kPlain},
-    {"ran out of VRAM", Other, "plain-device", "", {}},
-    {"out of VRAM", Other, "plain-device", "", {}, kPlain},
-    {"out of GPU memory", Other, "plain-device", "", {}, kPlain},
-    {"GPU memory exhausted", Other, "plain-device", "", {}},
-    {"does not fit on the GPU", Other, "plain-device", "", {}, kPlain},
-    {"failed to allocate device memory", Other, "plain-device", "", {}},
-    {"could not allocate device memory", Other, "plain-device", "", {}},
 
     // The words name the machine's memory.
     {"Insufficient memory) Failed to allocate $", Cpu, "host-alloc", "", kGeneral},  // OpenCV
     {"Insufficient memory to continue the execution", Cpu, "host-alloc", "", {}},    // .NET
+    {"__rg_oom", Cpu, "host-alloc", "", {}},                                         // Rust
     {"[WinError 8] Not enough memory resources", Cpu, "windows-page-file", "", {}},
     {"[WinError 1450]", Cpu, "windows-page-file", "", {}},
     {"(os error 1450)", Cpu, "windows-page-file", "", {}},
@@ -103,161 +89,6 @@ inline constexpr Lead kLeads[] = {
     {"exceeded its memory limit", KernelKill, "hosting-limit", "", {}},
     {"gone over its resource limits", KernelKill, "hosting-limit", "", {}},
     {"starves it for CPU/Memory", KernelKill, "maybe-killed", "", {}},  // of a runner of GitHub Actions
-
-    // The words say neither who refused nor whose memory it was.
-    {"not enough memory", Other, "plain", "", {}, kPlain},
-    {"insufficient memory", Other, "plain", "", {}, kPlain},
-    {"failed to allocate $", Other, "plain", "", kGeneral, kPlain},
-    {"failed to allocate memory", Other, "plain", "", {}, kPlain},
-    {"could not allocate $", Other, "plain", "", kGeneral, kPlain},
-    {"could not allocate memory", Other, "plain", "", {}, kPlain},
-    {"unable to allocate $", Other, "plain", "", kGeneral, kPlain},
-    {"unable to allocate memory", Other, "plain", "", {}, kPlain},
-    {"cannot allocate memory", Other, "plain", "", {}, kPlain},
-    {"cannot allocate $", Other, "plain", "", kGeneral, kPlain},
-    {"Allocation of $ failed", Other, "plain", "", kGeneral, kPlain},
-    {"memory allocation fail", Other, "plain", "", {}, kPlain},
-    {"memory exhausted", Other, "plain", "", {}, kPlain},
-    {"ran out of memory", Other, "plain", "", {}, kPlain},
-    {"does not fit in memory", Other, "plain", "", {}, kPlain},
-    {"exceeds available memory", Other, "plain", "", {}, kPlain},
-    {"OutOfMemoryError()", Other, "plain", "", {}},
-    {"Error: OOM", Other, "plain", "", {}, kAtLineEnd},
-
-    {"out of host memory", Cpu, "plain-host", "", {}, kWholeWords},
-    {"out of system memory", Cpu, "plain-host", "", {}, kWholeWords},
-    {"out of CPU memory", Cpu, "plain-host", "", {}, kWholeWords},
-    {"ran out of RAM", Cpu, "plain-host", "", {}, kWholeWords},
-    {"run out of RAM", Cpu, "plain-host", "", {}, kWholeWords},
-    {"runs out of RAM", Cpu, "plain-host", "", {}, kWholeWords},
-    {"running out of RAM", Cpu, "plain-host", "", {}, kWholeWords},
-    {"system killed it", KernelKill, "plain-killed", "", {}, kWholeWords},
-    {"kernel killed it", KernelKill, "plain-killed", "", {}, kWholeWords},
-    {"OS killed it", KernelKill, "plain-killed", "", {}, kWholeWords},
-    {"killed by the system", KernelKill, "plain-killed", "", {}, kWholeWords | kOwnReport},
-    {"killed by the OS", KernelKill, "plain-killed", "", {}, kWholeWords | kOwnReport},
-    {"killed by the kernel", KernelKill, "plain-killed", "", {}, kWholeWords | kOwnReport},
-
-    // A person's report. The verb says that it happened; advice says "if you" or "may cause" (message.cpp).
-    {"CUDA OOM", Other, "plain-device", "", {}, kWholeWords},
-    {"GPU OOM", Other, "plain-device", "", {}, kWholeWords},
-    {"OOM error", Other, "plain", "", kReported, kWholeWords},
-    {"says out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"said out of memory", Other, "plain", "", kReported, kWholeWords},
-    // In Chinese: the device's memory is blown, is not enough, overflows; then the machine's; then OOM with a verb.
-    {"\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98", Other, "plain-device", "", {}},
-    {"\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3", Other, "plain-device", "", {}},
-    {"\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f", Other, "plain-device", "", {}},
-    {"\xe6\xba\xa2\xe5\x87\xba\xe6\x98\xbe\xe5\xad\x98", Other, "plain-device", "", {}},
-    {"\xe6\x98\xbe\xe5\xad\x98\xe6\xb3\x84", Other, "plain-device", "", {}},
-    {"\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba", Other, "plain-device", "", {}},
-    {"\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3", Cpu, "plain-host", "", {}},
-    {"\xe5\x86\x85\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba", Cpu, "plain-host", "", {}},
-    {"\xe4\xbc\x9aOOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe6\x8a\xa5OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe5\xb0\xb1OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe5\xaf\xbc\xe8\x87\xb4OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe9\x81\x87\xe5\x88\xb0OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe5\x87\xba\xe7\x8e\xb0OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe5\x8f\x91\xe7\x94\x9fOOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe7\x9b\xb4\xe6\x8e\xa5OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe8\xbf\x98\xe6\x98\xafOOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe4\xbb\x8d\xe7\x84\xb6OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe9\x80\xa0\xe6\x88\x90OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe8\xa7\xa6\xe5\x8f\x91OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe5\xbc\x95\xe5\x8f\x91OOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe6\x80\xbb\xe6\x98\xafOOM", Other, "plain", "", {}, kWholeWords},
-    {"\xe5\x8f\x88OOM", Other, "plain", "", {}, kWholeWords},
-    // Windows' Task Manager calls the machine's memory that a card may use "shared GPU memory".
-    {"into shared GPU memory", Other, "plain-spill", "", {}},
-    {"got OOM", Other, "plain", "", kReported, kWholeWords},
-    {"got an OOM", Other, "plain", "", kReported, kWholeWords},
-    {"get OOM", Other, "plain", "", kReported, kWholeWords},
-    {"get an OOM", Other, "plain", "", kReported, kWholeWords},
-    {"gets OOM", Other, "plain", "", kReported, kWholeWords},
-    {"getting OOM", Other, "plain", "", kReported, kWholeWords},
-    {"hit OOM", Other, "plain", "", kReported, kWholeWords},
-    {"hit an OOM", Other, "plain", "", kReported, kWholeWords},
-    {"hits OOM", Other, "plain", "", kReported, kWholeWords},
-    {"hitting OOM", Other, "plain", "", kReported, kWholeWords},
-    {"cause OOM", Other, "plain", "", kReported, kWholeWords},
-    {"causes OOM", Other, "plain", "", kReported, kWholeWords},
-    {"caused OOM", Other, "plain", "", kReported, kWholeWords},
-    {"causing OOM", Other, "plain", "", kReported, kWholeWords},
-    {"leads to OOM", Other, "plain", "", kReported, kWholeWords},
-    {"led to OOM", Other, "plain", "", kReported, kWholeWords},
-    {"runs into OOM", Other, "plain", "", kReported, kWholeWords},
-    {"run into OOM", Other, "plain", "", kReported, kWholeWords},
-    {"ran into OOM", Other, "plain", "", kReported, kWholeWords},
-    {"encounter OOM", Other, "plain", "", kReported, kWholeWords},
-    {"encountered OOM", Other, "plain", "", kReported, kWholeWords},
-    {"went OOM", Other, "plain", "", kReported, kWholeWords},
-    {"goes OOM", Other, "plain", "", kReported, kWholeWords},
-    {"due to OOM", Other, "plain", "", kReported, kWholeWords},
-    {"exhibits OOM", Other, "plain", "", kReported, kWholeWords},
-    {"shows OOM", Other, "plain", "", kReported, kWholeWords},
-    {"throws OOM", Other, "plain", "", kReported, kWholeWords},
-    {"threw OOM", Other, "plain", "", kReported, kWholeWords},
-    {"raises OOM", Other, "plain", "", kReported, kWholeWords | kOwnReport},
-    {"raised OOM", Other, "plain", "", kReported, kWholeWords},
-    {"reports OOM", Other, "plain", "", kReported, kWholeWords},
-    {"reported OOM", Other, "plain", "", kReported, kWholeWords},
-    {"face OOM", Other, "plain", "", kReported, kWholeWords},
-    {"faced OOM", Other, "plain", "", kReported, kWholeWords},
-    {"facing OOM", Other, "plain", "", kReported, kWholeWords},
-    {"experience OOM", Other, "plain", "", kReported, kWholeWords},
-    {"experienced OOM", Other, "plain", "", kReported, kWholeWords},
-    {"experiencing OOM", Other, "plain", "", kReported, kWholeWords},
-    {"triggers OOM", Other, "plain", "", kReported, kWholeWords},
-    {"triggered OOM", Other, "plain", "", kReported, kWholeWords},
-    {"encountering OOM", Other, "plain", "", kReported, kWholeWords},
-    {"encounters OOM", Other, "plain", "", kReported, kWholeWords},
-    {"fails with OOM", Other, "plain", "", kReported, kWholeWords | kOwnReport},
-    {"failed with OOM", Other, "plain", "", kReported, kWholeWords},
-    {"crashes with OOM", Other, "plain", "", kReported, kWholeWords},
-    {"crashed with OOM", Other, "plain", "", kReported, kWholeWords},
-    {"died with OOM", Other, "plain", "", kReported, kWholeWords},
-    {"dies with OOM", Other, "plain", "", kReported, kWholeWords},
-    {"results in OOM", Other, "plain", "", kReported, kWholeWords},
-    {"resulted in OOM", Other, "plain", "", kReported, kWholeWords},
-    {"ends in OOM", Other, "plain", "", kReported, kWholeWords},
-    {"ended in OOM", Other, "plain", "", kReported, kWholeWords},
-    {"runs OOM", Other, "plain", "", kReported, kWholeWords},
-    {"ran OOM", Other, "plain", "", kReported, kWholeWords},
-    {"still OOM", Other, "plain", "", kReported, kWholeWords},
-    {"always OOM", Other, "plain", "", kReported, kWholeWords},
-    {"will OOM", Other, "plain", "", kReported, kWholeWords | kOwnReport},
-    {"it OOM", Other, "plain", "", kReported, kWholeWords | kOwnReport},
-    {"OOM issue", Other, "plain", "", kReported, kWholeWords | kOwnReport},
-    {"OOM problem", Other, "plain", "", kReported, kWholeWords | kOwnReport},
-    {"OOM crash", Other, "plain", "", kReported, kWholeWords},
-    {"OOM failure", Other, "plain", "", kReported, kWholeWords},
-    {"OOM exception", Other, "plain", "", kReported, kWholeWords},
-    {"OOMing", Other, "plain", "", kReported, kWholeWords},
-    {"OOM of GPU", Other, "plain-device", "", kReported, kWholeWords},
-    {"OOM on GPU", Other, "plain-device", "", kReported, kWholeWords},
-    {"OOM on the GPU", Other, "plain-device", "", kReported, kWholeWords},
-    {"runs out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"running out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"has a memory leak", Other, "plain", "", {}, kWholeWords},
-    {"has a severe memory leak", Other, "plain", "", {}, kWholeWords},
-    {"there is a memory leak", Other, "plain", "", {}, kWholeWords | kOwnReport},
-    {"seems to be a memory leak", Other, "plain", "", {}, kWholeWords},
-    {"got out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"got an out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"get out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"get an out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"gets out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"getting out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"hit out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"hits out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"causes out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"caused out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"leads to out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"led to out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"encounter out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"encountered out of memory", Other, "plain", "", kReported, kWholeWords},
-    {"due to out of memory", Other, "plain", "", kReported, kWholeWords},
 };
 
 }  // namespace ullage::read::general

@@ -300,8 +300,13 @@ class Matcher {
 }  // namespace
 
 std::optional<MessageSize> size_at(std::string_view letters, std::size_t at) {
-  const auto number = number_at(letters, at);
+  auto number = number_at(letters, at);
   const Unit* unit = number ? unit_at(letters, number->end) : nullptr;
+  // NumPy writes "858. GiB".
+  if (number && unit == nullptr && number->fraction.empty() && letters.substr(number->end).starts_with('.')) {
+    unit = unit_at(letters, ++number->end);
+    if (unit != nullptr && unit->shift == 0) unit = nullptr;
+  }
   if (unit == nullptr || (unit->shift == 0 && !number->fraction.empty())) return std::nullopt;
   MessageSize size = make_size(*number, *unit);
   size.end = number->end + unit->name.size();
