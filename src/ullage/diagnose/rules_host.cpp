@@ -116,6 +116,13 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
 std::optional<Finding> shared_memory(const Evidence& evidence) {
   if (!evidence.told_by(Teller::SharedMemory)) return std::nullopt;
   if (evidence.message->form == "errno-28" && !evidence.signs.has(Sign::LoaderWorker)) {
+    const auto hands_over = [](const trace::Frame& frame) {
+      return frame.file.find("multiprocessing") != std::string::npos || frame.file.find("shm") != std::string::npos;
+    };
+    const std::vector<trace::Frame>& frames = evidence.message->traceback;
+    if (!frames.empty() && std::ranges::none_of(frames, hands_over)) {
+      return Finding{0.15, {"no frame hands data to another process, so it is most likely a disk: df -h shows which"}};
+    }
     return Finding{0.45,
                    {"processes hand tensors over in /dev/shm, which containers limit to 64 MiB; a full disk fails with "
                     "the same words: df -h shows which"}};

@@ -27,10 +27,13 @@ TEST(PlainWords, SayWhoseMemoryItWas) {
 }
 
 TEST(PlainWords, AreMatchedWhateverTheInflection) {
-  for (const char* text : {"I keep hitting OOMs with two images", "above that it directly OOMS out, I use a batch of 2",
-                           "VRAM usage explodes at epoch 2, 24GB is not enough for me", "the model does not fit on my 3090",
-                           "ERROR: the allocation of 20 buffers was refused", "we can\xe2\x80\x99t allocate enough memory here",
-                           "it crashed on MMLU with \"Tried to allocate 31.50 GiB\""}) {
+  for (const char* text :
+       {"I keep hitting OOMs with two images", "above that it directly OOMS out, I use a batch of 2",
+        "VRAM usage explodes at epoch 2, 24GB is not enough for me", "the model does not fit on my 3090",
+        "ERROR: the allocation of 20 buffers was refused", "we can\xe2\x80\x99t allocate enough memory here",
+        "INFO - GDAL signalled an error: err_no=2, msg='x.cpp, 258: cannot allocate 103862880 bytes'",
+        "crazy memory usage and crashes when importing", "sort: unable to allocate hash table memory",
+        "STATUS_OUT_OF_MEMORY error again", "it crashed on MMLU with \"Tried to allocate 31.50 GiB\""}) {
     EXPECT_NE(form_of(text), "") << text;
   }
 }
@@ -79,8 +82,8 @@ TEST(PlainWords, OfALongTextAreReadAtItsEnd) {
 }
 
 TEST(PlainWords, YieldToAMessage) {
-  const auto log = read_log("I get OOM on my card\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB.",
-                            "test.log");
+  const auto log = read_log(
+      "I get OOM on my card\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB.", "test.log");
   ASSERT_TRUE(log.ok());
   ASSERT_EQ(log->errors.size(), 1u);
   EXPECT_EQ(log->errors[0].teller, trace::Teller::Cuda);

@@ -64,6 +64,7 @@ inline constexpr Lead kLeads[] = {
     {"Could not reserve enough space for", Cpu, "java-native", "", {}},
     {"is larger than the maximum possible size", Cpu, "numpy", "", {}},
     {"WebAssembly.Memory(): could not allocate", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
+    {"Out of memory: wasm memory", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
     {"Cannot enlarge memory arrays", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
     {"Aborted(OOM)", Cpu, "wasm-heap", "", {}, 0, Limit::Heap},
     {"Command exited with code 52", Cpu, "java-heap", "", {}, kNoDigitBehind, Limit::Heap},  // Spark's executor

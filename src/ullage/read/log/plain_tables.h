@@ -54,6 +54,8 @@ inline constexpr Phrase kPhrases[] = {
     {"blow*|blew up _ _ M", 1},
     {"M usage|use|consumption? _ blow*|blew|explod*|explosion|skyrocket*|balloon*|spik*|overflow*|jump*", 1},
     {"too much|many|little|small _ _ M", 1},
+    {"crazy|huge|massive|excessive|insane|enormous|abnormal*|unreasonabl*|absurd _ _ M usage|use|consumption|footprint",
+     1},
     {"N _ fit* _ in|into|on|onto|within|inside _ _ M|G|device", 1},
     {"too big|large|much _ for|to fit? _ _ _ M|G|device", 1},
     {"requir*|need*|more _ _ M . . than _ available|free", 1},
@@ -66,8 +68,7 @@ inline constexpr Phrase kPhrases[] = {
      2},
     {"error|errors|failure|problem|problems|trouble _ _ alloc* . . . $|M|buffer|bytes|tensor|array", 2},
     {"tried|trying|tries|attempt* to allocate|alloc . . $", 1},
-    {"alloc|allocate|allocation|allocations|allocating|malloc|calloc|mmap . . . . fail*|refus*|unsuccessful|denied",
-     3},
+    {"alloc|allocate|allocation|allocations|allocating|malloc|calloc|mmap . . . . fail*|refus*|unsuccessful|denied", 3},
     // It grew.
     {"leak* _ _ M", 1, Whose::Growth},
     {"M _ leak*", 1, Whose::Growth},
@@ -162,8 +163,9 @@ inline constexpr Foreign kForeign[] = {
 // Such a line needs no verb that the tables know. These bytes show that it only speaks of a lack: if, avoid, prevent,
 // reduce, may; in Chinese, Japanese, Korean, Russian.
 inline constexpr int kForeignLine = 3;
-inline constexpr std::string_view kForeignSpokenOf[] = {"如果", "若", "避免", "防止", "减少", "降低", "以免", "可能",
-                                                        "避け", "防ぐ", "場合", "방지", "경우", "если", "огда", "избежать"};
+inline constexpr std::string_view kForeignSpokenOf[] = {"如果", "若",   "避免", "防止",    "减少", "降低",
+                                                        "以免", "可能", "避け", "防ぐ",    "場合", "방지",
+                                                        "경우", "если", "огда", "избежать"};
 
 // A word beside the phrase that says whose memory it was.
 inline constexpr std::string_view kDevice =
@@ -185,7 +187,8 @@ inline constexpr Around kHappened[] = {
     {kPerson, 2},
     {"we|we're|we've|our|us|anyone|somebody|someone", 1},
     {"get|gets|got|getting|gotten|hit|hits|hitting|encounter*|experienc*|face|faced|facing|suffer*|throw*|threw|"
-     "rais*|report*|trigger*|caus*|lead|leads|leading|led|result*|crash*|fail*|die|dies|died|dying|killed|kills|abort*|"
+     "rais*|report*|trigger*|errored|caus*|lead|leads|leading|led|result*|crash*|fail*|die|dies|died|dying|killed|"
+     "kills|abort*|"
      "end|ends|ended|run|runs|ran|running|went|goes|happen*|occur*|see|seeing|saw|say|says|said|show|shows|shown|"
      "exhibit*|meet|meets|met|produc*|keeps|kept|stuck|stopped|stops|freez*|froze|became|becomes",
      2},
@@ -203,12 +206,14 @@ inline constexpr Around kHappened[] = {
 inline constexpr Around kParticulars[] = {{"$", 1}, {"G|m1|m2|m3|m4|colab|kaggle", 1}};
 // Before the phrase they show that it is only spoken of: a condition, an aim, a denial.
 inline constexpr Around kSpokenOf[] = {
-    {"if|when|whenever|unless|until|once you|your|users|user|the|it|there|a|an|memory|gpu", -4},
+    {"if|when|whenever|unless|once you|your|users|user|the|it|there|a|an|memory|gpu", -4},
     {"if|unless", -2},
+    {"until", -1},
     {"in case|cases of", -4},
     {"when|how does|do|to", -3},
     {"even if", 2},
-    {"avoid*|prevent*|mitigat*|alleviat*|protect*|against|guard*|handle|handles|handling|recover*|fix|fixes|fixed|fixing|"
+    {"avoid*|prevent*|mitigat*|alleviat*|protect*|against|guard*|handle|handles|handling|recover*|fix|fixes|fixed|"
+     "fixing|"
      "resolv*|solves|solved|eliminat*|reduce|reduces|reducing|detect*|catch*|diagnos*|troubleshoot*|debug*",
      -4},
     {"without|never|rather|instead|longer|before", -4},
@@ -238,7 +243,8 @@ inline constexpr int kNamed = 1;
 // As the first word of a sentence they show an order, a list of changes, or a level below an error.
 inline constexpr Around kAtBegin[] = {
     {"use|set|try|reduce|lower|increase|decrease|enable|disable|add|added|adds|consider|note|make|ensure|pass|show|"
-     "document|support*|allow*|fix*|improv*|remove*|update*|handle*|avoid*|prevent*|limit*|choose|keep|check|run|whether|"
+     "document|support*|allow*|fix*|improv*|remove*|update*|handle*|avoid*|prevent*|limit*|choose|keep|check|run|"
+     "whether|"
      "default*|optional*|maximum|number|controls|returns|raise|raised",
      -2},
     {"info|debug|note|tip|warning|todo|hint", -2},

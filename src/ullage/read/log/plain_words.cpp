@@ -19,10 +19,10 @@ namespace {
 using plain::Whose;
 
 constexpr std::size_t kMostOfText = std::size_t{256} << 10;  // bytes
-constexpr std::size_t kMostWords = 80;                     // of a sentence; the rest of a longer one is another
-constexpr std::size_t kShortText = 12;                     // words: such a text is a title, which needs no verb
-constexpr std::size_t kBefore = 10;                        // words before a phrase that may deny it
-constexpr std::size_t kNear = 3;                           // words around a phrase that may say whose memory it was
+constexpr std::size_t kMostWords = 80;                       // of a sentence; the rest of a longer one is another
+constexpr std::size_t kShortText = 12;                       // words: such a text is a title, which needs no verb
+constexpr std::size_t kBefore = 10;                          // words before a phrase that may deny it
+constexpr std::size_t kNear = 3;                             // words around a phrase that may say whose memory it was
 
 struct Word {
   std::string letters;  // lower case; of a number with its unit ("24GB", "20 GiB") both
@@ -33,7 +33,7 @@ struct Word {
 };
 using Sentence = std::vector<Word>;
 
-bool is_word_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '\''; }
+bool is_word_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c); }
 bool has_digit(std::string_view word) { return std::ranges::any_of(word, is_digit); }
 
 // A line whose words can matter has one of these. The test is cheap, and rules out nearly every line of a log.
@@ -52,7 +52,7 @@ bool may_matter(std::string_view line) {
 // Returns the end of the lines that belong together: a long line that ends within a sentence, and the next one if it
 // goes on in lower case.
 std::size_t end_of_paragraph(std::string_view text, const Line& first) {
-  constexpr std::size_t kWrapped = 40;       // bytes: a shorter line was not wrapped
+  constexpr std::size_t kWrapped = 40;                     // bytes: a shorter line was not wrapped
   constexpr std::size_t kLongest = std::size_t{2} * 1024;  // bytes
   std::size_t end = first.end;
   for (Line line = first; line.end - line.begin >= kWrapped && end - first.begin < kLongest;) {
@@ -82,8 +82,6 @@ class Splitter {
   std::size_t take(std::size_t at, std::size_t end) {
     const char c = text_[at];
     if (is_word_letter(c)) return word(at, end);
-    constexpr std::string_view kApostrophe = "\xe2\x80\x99";
-    if (text_.substr(at).starts_with(kApostrophe)) return at + kApostrophe.size();
     constexpr std::string_view kFullStops[] = {"\xe3\x80\x82", "\xef\xbc\x81", "\xef\xbc\x9f"};  // of Chinese
     for (const std::string_view stop : kFullStops) {
       if (text_.substr(at).starts_with(stop)) return sentences_.emplace_back(), at + stop.size();
@@ -102,10 +100,9 @@ class Splitter {
   std::size_t word(std::size_t at, std::size_t end) {
     Word word;
     word.at = at;
-    while (at < end && (is_word_letter(text_[at]) || (text_[at] == '.' && at + 1 < end && is_digit(text_[at + 1]) &&
-                                                      has_digit(word.letters)))) {
+    while (at < end && goes_on(word, at, end)) {
       word.letters += folded(text_[at++]);
-      constexpr std::string_view kApostrophe = "\xe2\x80\x99";
+      constexpr std::string_view kApostrophe = "\xe2\x80\x99";  // as word processors write it
       if (text_.substr(at).starts_with(kApostrophe)) word.letters += '\'', at += kApostrophe.size();
     }
     Sentence& sentence = sentences_.back();
@@ -122,6 +119,16 @@ class Splitter {
     sentence.push_back(std::move(word));
     if (sentence.size() == kMostWords) sentences_.emplace_back();
     return at;
+  }
+
+  // A point belongs to a number, an apostrophe to "don't", and an underscore to a name such as "err_no". OUT_OF_MEMORY
+  // is three words.
+  bool goes_on(const Word& word, std::size_t at, std::size_t end) const {
+    const char c = text_[at];
+    if (c == '.') return at + 1 < end && is_digit(text_[at + 1]) && has_digit(word.letters);
+    if (c == '\'') return at + 1 < end && is_word_letter(text_[at + 1]);
+    if (c == '_') return at > word.at && text_[at - 1] >= 'a' && text_[at - 1] <= 'z';
+    return is_word_letter(c);
   }
 
   static constexpr std::string_view kUnits[] = {"gb", "gib", "mb", "mib", "kb", "kib", "tb", "g", "gigs", "bytes"};
@@ -324,8 +331,8 @@ class Judge {
 
   std::string_view text_;
   std::optional<Found> best_;
-  int foreign_ = 0;         // what the paragraph's language adds to a weight
-  bool label_ = false;      // an error's label stands before the sentence
+  int foreign_ = 0;        // what the paragraph's language adds to a weight
+  bool label_ = false;     // an error's label stands before the sentence
   std::size_t words_ = 0;  // of all sentences
   bool person_ = false;
 };
