@@ -207,6 +207,38 @@ for step in range(10):
     assert end.report["plan"] is not None and end.report["plan"]["steps"] > 0, end
 
 
+def test_weights_in_mapped_files_are_recorded(runs: Runs) -> None:
+    """A model is made on the meta device, then its weights are mapped, as transformers does. The layers are no steps."""
+    script = runs.write("recorded.py", """
+import sys
+import torch
+with torch.device("meta"):
+    for layer in range(12):
+        for tensor in (torch.empty(8, 8), torch.empty(8)):
+            tensor.detach().uniform_()
+half = torch.arange(0, 8, 2).div(8).reciprocal().clone()
+weights = []
+for layer in range(4):
+    torch.full((64, 64), 0.01).numpy().tofile(f"weights{layer}")
+    weights.append(torch.nn.Parameter(torch.from_file(f"weights{layer}", shared=False, size=64 * 64).view(64, 64)))
+optimizer = torch.optim.Adam(weights, foreach=False)
+for step in range(4):
+    out = torch.ones(int(sys.argv[1]), 64)
+    for weight in weights:
+        out = torch.relu(out @ weight)
+    optimizer.zero_grad()
+    out.sum().backward()
+    optimizer.step()
+""")
+    words = [str(runs.ullage), "predict", "--json", "--here", "--vary", "batch=32,64,96", "--at", "batch=1024"]
+    end = runs.plain(*words, "--", sys.executable, script, "{batch}")
+    assert end.code == 0, end
+    told = json.loads(end.out)
+    rows = {row["name"]: row["bytes"] for row in told["rows"]}
+    assert told["law"] == "exact" and told["peak_step"] == 2, told
+    assert rows["optimizer state"] == 2 * 4 * 64 * 64 * 4 + 4 * 4, rows  # two moments of four weights, and four counters
+
+
 def test_weights_in_mapped_files_are_let_go(runs: Runs) -> None:
     """192 MiB of weights, of which an op needs 8 at once. Once they are read they would stay in memory."""
     script = runs.write("frozen.py", """

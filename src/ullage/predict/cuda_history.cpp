@@ -3,10 +3,12 @@
 #include "ullage/predict/cuda_rules.h"
 #include "ullage/predict/thresholds.h"
 #include "ullage/trace/take/take_meaning.h"
+#include "ullage/trace/take/tensor_use.h"
 
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 namespace ullage::predict {
 namespace {
@@ -29,6 +31,7 @@ class Translator final {
     });
     holds_lists_ = is_python(file) && !lists;
     block_of_.resize(take.trace.storages.size(), kNone);
+    measure_outside();
     optimizer_until_.resize(take.trace.events.size());
     for (std::size_t i = optimizer_until_.size(); i-- > 0;) {
       const bool here = phase(EventId{i}) == trace::Phase::Optimizer;
@@ -105,12 +108,29 @@ class Translator final {
     });
   }
 
+  trace::Category category(StorageId id) const {
+    return id.value < meaning_.categories.size() ? meaning_.categories[id.value] : trace::Category::Unattributed;
+  }
+
+  // A parameter that is not the pool's (one of a mapped file) has no bytes in a take. A card holds it, with the bytes
+  // of its largest use.
+  void measure_outside() {
+    for (const trace::OpDetail& detail : take_.details) {
+      for (const trace::TensorUse& use : detail.uses) {
+        if (take_.trace.storages[use.storage.value].bytes > Bytes{}) continue;
+        if (category(use.storage) != trace::Category::Parameters) continue;
+        Bytes& most = outside_[use.storage.value];
+        most = std::max(most, trace::bytes_of(use));
+      }
+    }
+  }
+
   void born(StorageId id, EventId at) {
     const trace::Storage& storage = take_.trace.storages[id.value];
-    if (storage.bytes == Bytes{} || removed(id) || in_place(id)) return;
-    const auto category =
-        id.value < meaning_.categories.size() ? meaning_.categories[id.value] : trace::Category::Unattributed;
-    block_of_[id.value] = add(storage.bytes, static_cast<std::size_t>(category), at);
+    const auto outside = outside_.find(id.value);
+    const Bytes bytes = outside != outside_.end() ? outside->second : storage.bytes;
+    if (bytes == Bytes{} || removed(id) || in_place(id)) return;
+    block_of_[id.value] = add(bytes, static_cast<std::size_t>(category(id)), at);
   }
 
   void died(StorageId id, EventId at) {
@@ -186,12 +206,13 @@ class Translator final {
   trace::TakeMeaning meaning_;
   bool holds_lists_ = false;
   CudaHistory history_;
-  std::vector<std::size_t> block_of_;           // index: StorageId
-  std::vector<std::uint64_t> optimizer_until_;  // index: EventId; first event from it on outside Phase::Optimizer
-  std::vector<OpId> running_;                   // innermost last
-  std::vector<Within> within_;                  // blocks that live as long as an op
-  std::vector<std::size_t> held_;               // dead temporaries that live on until the optimizer's call ends
-  std::vector<std::set<bool>> threads_met_;     // index: rule; contains OpDetail::backward of the threads met
+  std::unordered_map<std::uint64_t, Bytes> outside_;  // parameters without bytes in the take, by StorageId
+  std::vector<std::size_t> block_of_;                 // index: StorageId
+  std::vector<std::uint64_t> optimizer_until_;        // index: EventId; first event from it on outside Phase::Optimizer
+  std::vector<OpId> running_;                         // innermost last
+  std::vector<Within> within_;                        // blocks that live as long as an op
+  std::vector<std::size_t> held_;                     // dead temporaries that live on until the optimizer's call ends
+  std::vector<std::set<bool>> threads_met_;           // index: rule; contains OpDetail::backward of the threads met
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ class Writer final {
       } else {
         if (i < sequence_.inputs.size() && sequence_.inputs[i]) counts_ = at_or_above(sequence_.grid, counts_);
         const std::optional<std::int64_t> bytes = target_.count(storage.born, counts_);
-        if (!bytes || *bytes == 0) return off_the_law(storage);
+        if (!bytes || (*bytes == 0 && !constant())) return off_the_law(storage);  // always 0: a mapped weight
         ++(constant() ? into_.constant : into_.following);
         storage.bytes = Bytes{std::uint64_t(*bytes)};
       }

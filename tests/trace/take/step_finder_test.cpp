@@ -42,9 +42,10 @@ class Program {
     for (std::uint64_t i = 0; i < net.count; ++i) {
       op("convolution");
       use(net.first + i, grad_mode);
-      level_ += grad_mode ? 100 : 0;
+      level_ += grad_mode ? 100 : 1;
       op("relu");
     }
+    if (!grad_mode) level_ -= net.count;
   }
   void backward(Net net) {
     for (std::uint64_t i = net.count; i-- > 0;) {
@@ -74,6 +75,14 @@ class Program {
     finder_.op(token(name), kind, level_, parameter);
     ++ops_;
     sure_ = finder_.whole_steps();
+  }
+  // A turn of a loop that computes: it holds something until its end.
+  void turn(int ops) {
+    for (int k = 0; k < ops; ++k) {
+      op("op" + std::to_string(k));
+      if (k == 0) level_ += 10;
+    }
+    level_ -= 10;
   }
   void use(std::uint64_t parameter, bool followed) { finder_.parameter_used(StorageId{parameter}, followed); }
   void grow(std::uint64_t bytes) { level_ += bytes; }
@@ -377,9 +386,7 @@ TEST(StepFinder, DoesNotTakeAWarmUpOfItsOwnOptimizerForTheStep) {
 TEST(StepFinder, FindsTheTurnsOfALoopWithoutAnOptimizer) {
   Program program;
   for (int i = 0; i < 5; ++i) program.op("load" + std::to_string(i));
-  for (int i = 0; i < 30; ++i) {
-    for (int k = 0; k < 10; ++k) program.op("op" + std::to_string(k));
-  }
+  for (int i = 0; i < 30; ++i) program.turn(10);
   const Borders borders = program.borders();
   ASSERT_GT(borders.size(), 25u);
   for (std::size_t i = 2; i < borders.size(); ++i) EXPECT_EQ(borders[i] - borders[i - 1], 10u);
@@ -412,7 +419,7 @@ TEST(StepFinder, DoesNotTakeTheSamplesOfABatchForStepsIfAnOptimizerIsKnown) {
     if (known) finder.optimizer_was_called();
     for (std::uint64_t sample = 0; sample < 200; ++sample) {
       finder.op(token("slice"), Kind::Other, 100);
-      finder.op(token("to_copy"), Kind::Other, 100);
+      finder.op(token("to_copy"), Kind::Other, 150);
     }
     return finder.whole_steps();
   };
@@ -532,11 +539,29 @@ TEST(StepFinder, KeepsSoManyBordersAndCountsOn) {
 
 TEST(StepFinder, KeepsSoManyOpsOfALoopWithoutAnOptimizer) {
   Program program(/*most_kept=*/100);
-  for (int i = 0; i < 1000; ++i) {
-    for (int k = 0; k < 10; ++k) program.op("op" + std::to_string(k));
-  }
+  for (int i = 0; i < 1000; ++i) program.turn(10);
   EXPECT_LE(program.borders().back(), 100u);
   EXPECT_GE(program.sure(), 3u);
+}
+
+// transformers makes a model's layers on the meta device before it loads the weights.
+TEST(StepFinder, TakesNoLoopThatHoldsNothingForSteps) {
+  Program program;
+  const auto layers = [&](int count, std::uint64_t bytes) {
+    for (int layer = 0; layer < count; ++layer) {
+      for (const char* name : {"empty", "detach", "uniform_", "empty", "detach", "uniform_", "ones", "detach"}) {
+        program.op(name);
+        if (std::string_view(name) == "empty") program.grow(bytes);
+      }
+      program.grow(0 - 2 * bytes);
+    }
+  };
+  layers(40, 0);
+  program.grow(8);  // a first tensor, made after the layers
+  program.op("arange");
+  EXPECT_EQ(program.sure(), 0u);
+  layers(200, 100);  // the same loop, if each turn holds something, is one of inference
+  EXPECT_GT(program.sure(), 0u);
 }
 
 }  // namespace

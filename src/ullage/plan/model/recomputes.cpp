@@ -3,6 +3,7 @@
 
 #include "ullage/plan/model/arguments.h"
 #include "ullage/plan/model/recompute_rules.h"
+#include "ullage/trace/take/tensor_use.h"
 
 #include <algorithm>
 #include <array>
@@ -14,20 +15,10 @@ namespace {
 using How = trace::TensorUse::How;
 using trace::TensorUse;
 
-// Bytes of one element of a c10::ScalarType; zero for a type that is not supported.
-std::uint64_t element_size(std::uint8_t dtype) {
-  constexpr std::array<std::uint8_t, 16> kSizes = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 0, 0, 0, 2};
-  return dtype < kSizes.size() ? kSizes[dtype] : 0;
-}
-
 // Zero if the type is not supported, a size is not positive, or the product is too large.
 Bytes bytes_of_use(const TensorUse& use) {
-  std::uint64_t bytes = element_size(use.dtype);
-  for (const std::int64_t size : use.sizes) {
-    if (size <= 0 || bytes > kMostAtOnce.count / static_cast<std::uint64_t>(size)) return {};
-    bytes *= static_cast<std::uint64_t>(size);
-  }
-  return Bytes{bytes};
+  const Bytes bytes = trace::bytes_of(use);
+  return bytes <= kMostAtOnce ? bytes : Bytes{};
 }
 
 class Recomputes final {

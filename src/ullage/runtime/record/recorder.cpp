@@ -96,7 +96,7 @@ void Recorder::allocated(Address at, Bytes bytes) {
 void Recorder::add(Address at, Bytes bytes) {
   live_ += bytes;
   const StorageId id = log_.allocated(bytes, thread_of_work(false), now());
-  held_.insert_or_assign(at.value, Held{id, bytes, false, false, 0, {}, {}});
+  held_.insert_or_assign(at.value, Held{id, bytes, false, false, false, 0, {}, {}});
 }
 
 void Recorder::forget() {
@@ -190,7 +190,7 @@ void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool retu
 trace::OutsideReads Recorder::outside_reads(const OpCall& call) {
   trace::OutsideReads reads;
   for (const StorageUse& input : call.inputs) {
-    if (find(input.begin) != nullptr) continue;
+    if (const Held* held = find(input.begin); held != nullptr && !held->outside) continue;
     const bool mapped = !input.written && lies_in_private_file(input.storage);
     (mapped ? reads.mapped : reads.other) = true;
   }
@@ -201,9 +201,7 @@ trace::OutsideReads Recorder::outside_reads(const OpCall& call) {
 void Recorder::meet_leaves(const OpUses& uses) {
   for (const OpUses::Leaf& leaf : uses.leaves()) {
     Held* parameter = find(leaf.at);
-    if (parameter == nullptr && settings_.in_takes_only) {
-      outside_.try_emplace(leaf.at.value, StorageId{kOutsideThePool + outside_.size()});
-    }
+    if (parameter == nullptr) parameter = meet_outside(leaf.at);
     if (parameter != nullptr && !parameter->parameter) {
       parameter->parameter = true;
       log_.has_role(parameter->id, trace::Role::Parameter, parameter->name);
@@ -214,6 +212,21 @@ void Recorder::meet_leaves(const OpUses& uses) {
       log_.has_role(gradient->id, trace::Role::Gradient, {});
     }
   }
+}
+
+// Logs a parameter that is not the pool's as a storage of no bytes, so that readers find the steps, the optimizer's
+// state and the layers. The observer of planning begins in the midst of a step, where its first use would look like a
+// birth in that step; so it only tells the finder of steps.
+Recorder::Held* Recorder::meet_outside(Address at) {
+  if (settings_.in_takes_only) {
+    outside_.try_emplace(at.value, StorageId{kOutsideThePool + outside_.size()});
+    return nullptr;
+  }
+  add(at, Bytes{});
+  Held* held = find(at);
+  held->outside = true;
+  if (const auto known = outside_names_.find(at.value); known != outside_names_.end()) name(*held, known->second);
+  return held;
 }
 
 std::optional<StorageId> Recorder::parameter_at(Address at) {
@@ -325,11 +338,18 @@ void Recorder::charged(std::int64_t bytes) {
 void Recorder::name_parameter(Address at, std::string_view name) {
   record([&](Lock&) {
     Held* held = find(at);
-    if (held == nullptr) return;
-    held->name = *texts_.emplace(name).first;
-    held->layer = *texts_.emplace(layer_of_parameter(name)).first;
+    if (held == nullptr) {
+      if (!settings_.in_takes_only) outside_names_[at.value] = *texts_.emplace(name).first;
+      return;
+    }
+    this->name(*held, name);
     if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // logged before without a name
   });
+}
+
+void Recorder::name(Held& held, std::string_view name) {
+  held.name = *texts_.emplace(name).first;
+  held.layer = *texts_.emplace(layer_of_parameter(name)).first;
 }
 
 void Recorder::begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before) {

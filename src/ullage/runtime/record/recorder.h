@@ -86,8 +86,8 @@ class Recorder final : public OpListener, public SavedListener {
   // The content of the file if it were written now, at a border of steps.
   std::string contents();
   // Where steps of the take end: the ordinals of the first ops behind them. Empty unless an optimizer updates
-  // parameters that are not the pool's (mapped files of weights). The recording lacks those, so its reader cannot find
-  // the steps. Only with Settings::in_takes_only.
+  // parameters that are not the pool's (mapped files of weights). With Settings::in_takes_only the recording lacks
+  // those, so its reader cannot find the steps.
   std::vector<std::uint64_t> unrecorded_step_ends();
   void write(trace::Take::End why);
   // The child records nothing.
@@ -97,10 +97,11 @@ class Recorder final : public OpListener, public SavedListener {
   using Lock = std::unique_lock<std::mutex>;
   using Clock = std::chrono::steady_clock;
 
-  // A live storage of the pool.
+  // A live storage of the pool, or a parameter outside it.
   struct Held {
     StorageId id;
     Bytes bytes;
+    bool outside = false;     // a parameter that is not the pool's, such as one of a mapped file; then `bytes` is 0
     bool parameter = false;   // an op used it as one
     bool gradient = false;    // an op's leaf had it as .grad
     std::uint32_t saves = 0;  // how often autograd holds it
@@ -135,6 +136,8 @@ class Recorder final : public OpListener, public SavedListener {
   // The parameter that stands there, for the finder of steps; none: no op used a parameter there.
   std::optional<StorageId> parameter_at(Address at);
   void add(Address at, Bytes bytes);
+  Held* meet_outside(Address at);
+  void name(Held& held, std::string_view name);
   void forget();
   trace::OutsideReads outside_reads(const OpCall& call);
   OpId log_op(const OpCall& call, OpUses& uses, std::string_view line);
@@ -161,8 +164,11 @@ class Recorder final : public OpListener, public SavedListener {
   Clock::time_point written_;
   std::unordered_map<std::uint64_t, Held> held_;  // by address
   Bytes live_;
-  std::unordered_map<std::uint64_t, StorageId> outside_;  // parameters that are not the pool's, by address
-  bool updates_outside_ = false;                          // an op outside backward wrote one of them
+  // Parameters that are not the pool's, by address, for Settings::in_takes_only.
+  std::unordered_map<std::uint64_t, StorageId> outside_;
+  // Names that parameters outside the pool were given before an op used them, by address.
+  std::unordered_map<std::uint64_t, std::string_view> outside_names_;
+  bool updates_outside_ = false;           // an op outside backward wrote one of them
   std::unordered_set<std::string> texts_;  // names; none is ever erased, because the log knows texts by their addresses
 };
 

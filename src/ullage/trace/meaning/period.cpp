@@ -154,12 +154,16 @@ std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std:
 
 bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns) {
   std::uint64_t lowest = UINT64_MAX, highest = 0;
-  for (const std::size_t turn : turns) {
-    lowest = std::min(lowest, levels[turn]);
-    highest = std::max(highest, levels[turn]);
+  std::size_t computing = 0;  // turns in which something is held beyond what is there at their begin
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const std::uint64_t begin = levels[turns[i]];
+    lowest = std::min(lowest, begin);
+    highest = std::max(highest, begin);
+    const std::size_t end = i + 1 < turns.size() ? turns[i + 1] : levels.size();
+    computing += std::ranges::any_of(levels.subspan(turns[i], end - turns[i]), [&](auto at) { return at > begin; });
   }
   const std::uint64_t top = std::ranges::max(levels);
-  return highest - lowest <= (top - lowest) / 4;
+  return computing * 2 > turns.size() && highest - lowest <= (top - lowest) / 4;
 }
 
 }  // namespace ullage::trace

@@ -23,9 +23,10 @@ namespace ullage::trace {
 // quarter.
 std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std::span<const std::uint64_t> levels);
 
-// Returns whether all turns begin at about the same level. Layers of a training pass do not, because each leaves saved
-// tensors behind. The levels at which turns begin may differ by a quarter of this: the highest of all `levels` minus
-// the lowest level at which a turn begins. `turns` is not empty.
+// Returns whether all turns begin at about the same level, and most hold something beyond it. Layers of a training pass
+// do not begin level, because each leaves saved tensors behind. Layers that are made on the meta device hold nothing.
+// The levels at which turns begin may differ by a quarter of this: the highest of all `levels` minus the lowest level
+// at which a turn begins. `turns` is not empty.
 bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns);
 
 }  // namespace ullage::trace
