@@ -201,6 +201,10 @@ Lines last_lines(const Prediction& prediction, const std::string& next, const Te
     add_wrapped(fmt::format("Not seen, and not in these figures: {}", fmt::join(prediction.phases_not_seen, ", ")), 0,
                 2, style, lines);
   }
+  // A shipped program always has the pool; a person's own (behind "--") has it under ullage run alone.
+  if (next.find(" -- ") != std::string::npos) {
+    add_wrapped("Without ullage run it may hold more: malloc keeps blocks that were freed", 0, 2, style, lines);
+  }
   // A command is never wrapped, so that it can be copied.
   if (!next.empty()) lines.push_back("next: " + clean(next, style.unicode));
   return lines;
