@@ -38,6 +38,20 @@ TEST(General, AProcessThatWasEndedIsTheHosts) {
   }
 }
 
+TEST(General, EachWayToPrintSignal9IsAKill) {
+  for (const char* text :
+       {"collect2: fatal error: ld terminated with signal 9 [Killed]", "command terminated by signal 9",
+        "c++: internal compiler error: Killed (program cc1plus)", "npm ERR! signal SIGKILL",
+        "Process 12 terminated with exit code: SIGKILL", "exitcode  : -9 (pid: 123)", "Exited with status 137"}) {
+    const std::vector<Diagnosis> all = diagnoses_of(text);
+    ASSERT_EQ(all.size(), 1u) << text;
+    EXPECT_EQ(first(all[0]), "host_memory") << text;
+  }
+  for (const char* text : {"exitcode  : 1 (pid: 123)", "step terminated with signal 90", "returncode: -11"}) {
+    EXPECT_FALSE(read::read_log(text, "text").ok()) << text;
+  }
+}
+
 TEST(General, WordsThatNameTheDeviceAreTheDevices) {
   // jwohlwend/boltz#575: "The error is because of insufficient GPU memory."
   EXPECT_EQ(first(diagnoses_of("Predicting DataLoader 0:   0%|   | 0/1 [00:00<?, ?it/s]| WARNING: ran out of memory, "

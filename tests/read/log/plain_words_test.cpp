@@ -22,6 +22,7 @@ TEST(PlainWords, SayWhoseMemoryItWas) {
   EXPECT_EQ(form_of("my training runs out of video memory in the third epoch"), "plain-device");
   EXPECT_EQ(form_of("the tool ran out of system RAM while it merged the shards"), "plain-host");
   EXPECT_EQ(form_of("my job got killed at step 200"), "plain-killed");
+  EXPECT_EQ(form_of("the second command allocates up to 50GB before being terminated by OOM killer"), "plain-killed");
   EXPECT_EQ(form_of("it spills over into shared GPU memory"), "plain-spill");
   EXPECT_EQ(form_of("the GPU memory keeps growing after every epoch"), "plain-growth");
 }

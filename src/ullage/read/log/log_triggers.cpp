@@ -50,7 +50,7 @@ constexpr std::string_view kWords[] = {
     // reports of people
     "an oom",
 
-    "starves it", "__rg_oom",
+    "starves it", "exitcode", "returncode", "__rg_oom",
 
     "yallocate f", "memalloc f", "gpu resources", "alloc device", "(usage:", "locks_per_trans", "system memory",
     "led by the",

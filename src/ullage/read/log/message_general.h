@@ -80,7 +80,18 @@ inline constexpr Lead kLeads[] = {
     // Something ended a process that took too much memory.
     {"Killed: 9", KernelKill, "killed", "", {}, kNoDigitBehind},
     {"(signal: 9, SIGKILL", KernelKill, "signal-9", "", {}},
-    {"killed by signal 9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"by signal 9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"with signal 9", KernelKill, "signal-9", "", {}, kNoDigitBehind},  // collect2, of the linker
+    {"by signal SIGKILL", KernelKill, "signal-9", "", {}},
+    {"ERR! signal SIGKILL", KernelKill, "signal-9", "", {}},  // npm
+    {"npm error signal SIGKILL", KernelKill, "signal-9", "", {}},
+    {"exit code*SIGKILL", KernelKill, "signal-9", "", {}},
+    {"exitcode*-9", KernelKill, "signal-9", "", {}, kNoDigitBehind},  // torchrun
+    {"exitcode*137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"returncode*-9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"returncode*137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"with status*137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"Killed (program", KernelKill, "killed", "", {}},     // gcc
     {"job killed: mem", KernelKill, "lsf-limit", "", {}},  // PBS, whose limit is one of a job as LSF's
     {"CANCELLED*OUT_OF_MEMORY", KernelKill, "slurm-limit", "", {}},
     {"State*OUT_OF_MEMORY", KernelKill, "slurm-limit", "", {}},

@@ -62,6 +62,8 @@ inline constexpr Phrase kPhrases[] = {
     {"M limit|quota|cap|budget _ _ exceed*|reach*|hit|overrun", 2},
     {"exceed*|reach*|hit|hits|over|above _ _ _ M limit|limits|quota|cap|request", 2},
     {"M issue|issues|problem|problems|shortage|crash|crashes|error|errors|failure|starvation", 0},
+    {"over memory", 1},
+    {"$ _ M is|are _ required|needed", 2},
     // An allocation failed.
     {"fail*|unable|cannot|can't|couldn't|not|impossible|refus* _ _ alloc*|malloc|calloc|mmap|reserve|commit . . . . "
      "$|M|buffer|buffers|bytes|tensor|tensors|block|blocks|page|pages|arena|pool|workspace|array|vector|space",
@@ -194,6 +196,7 @@ inline constexpr Around kHappened[] = {
      2},
     {"was|were|can't|cannot|couldn't|doesn't|won't|didn't|has|had", 1},
     {"there is|was|are|seems", 1},
+    {"before being", 1},
     {"still|always|suddenly|randomly|eventually|immediately|consistently|again|often|frequently|sometimes|during|after|"
      "halfway|whenever|even|regardless|despite|when|while|keeps|already",
      1},
@@ -216,7 +219,8 @@ inline constexpr Around kSpokenOf[] = {
      "fixing|"
      "resolv*|solves|solved|eliminat*|reduce|reduces|reducing|detect*|catch*|diagnos*|troubleshoot*|debug*",
      -4},
-    {"without|never|rather|instead|longer|before", -4},
+    {"without|never|rather|instead|longer", -4},
+    {"before it", -4},
     {"no|not|don't|doesn't|didn't|won't|isn't", -3},
     {"can|could not", 3},
     {"may|might|can|could|possibly|potentially|risk|risks|chance|prone|likely|possible|sometimes|otherwise", -3},
@@ -233,7 +237,8 @@ inline constexpr Around kGuides[] = {
      -2},
     {"you|your", -1},
     {"by the? system? user|users|hand|administrator|admin", -4},
-    {"oom|memory|leak detect*|killer|killer's|handling|handler|protection|score|profiler", -3},
+    {"oom killer's", -3},
+    {"oom|memory|leak detect*|handling|handler|protection|score|profiler", -3},
     {"is|are the|a|an opposite|error|mechanism|technique|feature|tool|way|method|process", -3},
     {"for example|instance", -2},
 };
