@@ -113,14 +113,13 @@ class Translator final {
   }
 
   // A parameter that is not the pool's (one of a mapped file) has no bytes in a take. A card holds it, with the bytes
-  // of its largest use.
+  // of its first use: later ones may be views.
   void measure_outside() {
     for (const trace::OpDetail& detail : take_.details) {
       for (const trace::TensorUse& use : detail.uses) {
         if (take_.trace.storages[use.storage.value].bytes > Bytes{}) continue;
         if (category(use.storage) != trace::Category::Parameters) continue;
-        Bytes& most = outside_[use.storage.value];
-        most = std::max(most, trace::bytes_of(use));
+        outside_.try_emplace(use.storage.value, trace::bytes_of(use));
       }
     }
   }

@@ -41,10 +41,31 @@ TEST(PlainWords, AreMatchedWhateverTheInflection) {
 
 TEST(PlainWords, ThatOnlySpeakOfALackDoNotCount) {
   for (const char* text :
-       {"If the GPU runs out of memory, use a smaller tile.", "Larger values may lead to OOM errors.",
-        "This option helps to avoid running out of memory on small cards.", "Fix a memory leak in the loader",
-        "How to prevent OOM?", "the process was killed by the user", "The OOM killer is a mechanism of the kernel.",
-        "step 20 loss 0.3 memory 7654 MiB", "ram-disk mounted", "fits well"}) {
+       {"If the GPU runs out of memory, use a smaller tile.",
+        "Larger values may lead to OOM errors.",
+        "This option helps to avoid running out of memory on small cards.",
+        "Fix a memory leak in the loader",
+        "How to prevent OOM?",
+        "the process was killed by the user",
+        "The OOM killer is a mechanism of the kernel.",
+        "step 20 loss 0.3 memory 7654 MiB",
+        "ram-disk mounted",
+        "fits well",
+        "I never got OOM on my 3090 24GB.",
+        "I do not run out of memory",
+        "No more OOM errors for me, thanks, it runs on my 3090!",
+        "my run is fine: no OOM, no error",
+        "I was able to train without OOM on my 3090 24GB",
+        "I did not see any memory leak in my run",
+        "memory leak check: 0 leaks found, error count 0",
+        "0 OOM errors occurred during the run",
+        "Memory usage is up 3\xc3\x97 against last year.",
+        "\xe8\xae\xad\xe7\xbb\x83\xe5\xae\x8c\xe6\x88\x90\xef\xbc\x8c\xe6\xb2\xa1\xe6\x9c\x89 OOM\xe3\x80\x82",
+        "error: the process was killed by signal 15 (timeout)",
+        "curl: (28) Error: connection was killed",
+        "Error: failed to allocate disk space: no space left on device",
+        "Error: IP allocation failed",
+        "/* The allocation failed, so we return an error. */"}) {
     EXPECT_EQ(form_of(text), "") << text;
   }
 }
@@ -57,12 +78,35 @@ TEST(PlainWords, GoOnInTheNextLine) {
   EXPECT_NE(form_of("I have trained the network for three epochs and then my program\nran out of memory"), "");
 }
 
+TEST(PlainWords, OfALogsLineAreTheLinesOwn) {
+  EXPECT_NE(form_of("INFO: the checkpoint was written to the folder if it did not exist there before\n"
+                    "our job ran out of memory on the second epoch"),
+            "");
+  EXPECT_NE(form_of("Note that a checkpoint is written to the folder if one is there already\n\n"
+                    "our job ran out of memory on the second epoch"),
+            "");
+  EXPECT_NE(form_of("(显存不足 pid=12) start\nour job ran out of memory here"), "");
+}
+
+TEST(PlainWords, TakeBoundedTime) {
+  // Each of these took a minute and more.
+  for (const char* word : {"oom ", "oom: ", "was killed ", "we got oom, "}) {
+    std::string text;
+    while (text.size() < 256 << 10) text += word;
+    form_of(text);
+  }
+  std::string rules;
+  while (rules.size() < 256 << 10) rules += std::string(60, '#') + "\n";
+  EXPECT_EQ(form_of(rules), "");
+}
+
 TEST(PlainWords, OfOtherLanguagesAreRead) {
   EXPECT_EQ(form_of("训练到一半就爆显存了"), "plain-device");
   EXPECT_EQ(form_of("运行时报错：内存不足"), "plain-host");
   EXPECT_EQ(form_of("学習中にメモリ不足になりました"), "plain");
   EXPECT_EQ(form_of("학습 중에 메모리가 부족합니다"), "plain");
   EXPECT_EQ(form_of("Ошибка: не удалось выделить память"), "plain-host");
+  EXPECT_EQ(form_of("Недостаточно памяти для обучения"), "plain");
   EXPECT_EQ(form_of("Error: memoria insuficiente para entrenar"), "plain");
   EXPECT_EQ(form_of("如果显存不足，可以减小 batch"), "") << "if";
 }

@@ -94,8 +94,9 @@ inline constexpr Phrase kPhrases[] = {
     {"into|using|uses|use|to _ shared gpu|video|graphics memory", 1, Whose::Spill},
 };
 
-// Words of other languages, as bytes. Chinese and Japanese have no blanks between words. What torch, glibc and Windows
-// print in the language of the machine is among them.
+// Words of other languages, as bytes. The first letter is left out where it is often a capital one. Chinese and
+// Japanese have no blanks between words. What torch, glibc and Windows print in the language of the machine is among
+// them.
 struct Foreign {
   std::string_view bytes;
   int weight;
@@ -133,41 +134,42 @@ inline constexpr Foreign kForeign[] = {
     {"메모리 부족", 2, Whose::Open},
     {"메모리가 부족", 2, Whose::Open},
     {"메모리를 할당할 수 없", 2, Whose::Host},
-    {"не хватает памят", 2, Whose::Open},
-    {"не хватает видеопамят", 2, Whose::Device},
-    {"не хватило памят", 2, Whose::Open},
-    {"нехватк", 1, Whose::Open},
-    {"недостаточно памят", 2, Whose::Open},
-    {"недостаточно видеопамят", 2, Whose::Device},
+    {"е хватает памят", 2, Whose::Open},
+    {"е хватает видеопамят", 2, Whose::Device},
+    {"е хватило памят", 2, Whose::Open},
+    {"ехватк", 0, Whose::Open},
+    {"едостаточно памят", 2, Whose::Open},
+    {"едостаточно видеопамят", 2, Whose::Device},
     {"выделить память", 2, Whose::Host},
-    {"memoria insuficiente", 2, Whose::Open},
-    {"sin memoria", 2, Whose::Open},
-    {"falta de memoria", 2, Whose::Open},
-    {"asignar memoria", 2, Whose::Host},
-    {"memória insuficiente", 2, Whose::Open},
-    {"falta de memória", 2, Whose::Open},
-    {"sem memória", 2, Whose::Open},
-    {"mémoire insuffisante", 2, Whose::Open},
-    {"manque de mémoire", 2, Whose::Open},
+    {"memoria insuficiente", 3, Whose::Open},
+    {"sin memoria", 3, Whose::Open},
+    {"falta de memoria", 3, Whose::Open},
+    {"asignar memoria", 3, Whose::Host},
+    {"memória insuficiente", 3, Whose::Open},
+    {"falta de memória", 3, Whose::Open},
+    {"sem memória", 3, Whose::Open},
+    {"mémoire insuffisante", 3, Whose::Open},
+    {"manque de mémoire", 3, Whose::Open},
     {"plus de mémoire", 1, Whose::Open},
-    {"allouer de la mémoire", 2, Whose::Host},
-    {"genügend speicher", 2, Whose::Open},
-    {"genügend arbeitsspeicher", 2, Whose::Host},
-    {"genügend hauptspeicher", 2, Whose::Host},
-    {"genug speicher", 2, Whose::Open},
-    {"genug arbeitsspeicher", 2, Whose::Host},
-    {"zu wenig speicher", 2, Whose::Open},
-    {"speicher reicht nicht", 2, Whose::Open},
-    {"memoria esaurita", 2, Whose::Open},
-    {"yetersiz bellek", 2, Whose::Open},
+    {"allouer de la mémoire", 3, Whose::Host},
+    {"genügend speicher", 3, Whose::Open},
+    {"genügend arbeitsspeicher", 3, Whose::Host},
+    {"genügend hauptspeicher", 3, Whose::Host},
+    {"genug speicher", 3, Whose::Open},
+    {"genug arbeitsspeicher", 3, Whose::Host},
+    {"zu wenig speicher", 3, Whose::Open},
+    {"speicher reicht nicht", 3, Whose::Open},
+    {"memoria esaurita", 3, Whose::Open},
+    {"yetersiz bellek", 3, Whose::Open},
 };
 
-// Such a line needs no verb that the tables know. These bytes show that it only speaks of a lack: if, avoid, prevent,
-// reduce, may; in Chinese, Japanese, Korean, Russian.
+// A line in Chinese, Japanese, Korean or Russian needs no verb that the tables know. These bytes show that it only
+// speaks of a lack: if, avoid, prevent, reduce, may, did not happen, was solved, how often.
 inline constexpr int kForeignLine = 3;
-inline constexpr std::string_view kForeignSpokenOf[] = {"如果", "若",   "避免", "防止",    "减少", "降低",
-                                                        "以免", "可能", "避け", "防ぐ",    "場合", "방지",
-                                                        "경우", "если", "огда", "избежать"};
+inline constexpr std::string_view kForeignSpokenOf[] = {
+    "如果",    "若",       "避免",     "防止",   "减少",    "降低",   "以免",   "可能",
+    "没有OOM", "没有 OOM", "没有出现", "未出现", "不会OOM", "不会爆", "解决了", "次数",
+    "避け",    "防ぐ",     "場合",     "방지",   "경우",    "если",   "огда",   "избежать"};
 
 // A word beside the phrase that says whose memory it was.
 inline constexpr std::string_view kDevice =
@@ -207,6 +209,9 @@ inline constexpr Around kHappened[] = {
 };
 // They are particulars of a run, also within the phrase.
 inline constexpr Around kParticulars[] = {{"$", 1}, {"G|m1|m2|m3|m4|colab|kaggle", 1}};
+// Directly before the phrase, or with none of it directly behind: it did not happen, whatever else stands there.
+inline constexpr std::string_view kNever = "no|never|without|not|0|zero|don't|didn't|doesn't|won't|isn't|wasn't";
+inline constexpr std::string_view kNone = "0|zero";
 // Before the phrase they show that it is only spoken of: a condition, an aim, a denial.
 inline constexpr Around kSpokenOf[] = {
     {"if|when|whenever|unless|once you|your|users|user|the|it|there|a|an|memory|gpu", -4},
@@ -236,9 +241,11 @@ inline constexpr Around kGuides[] = {
      "introduced|mechanism|mitigat*|designed|parameter|option|instead|users|such|rarely|seldom",
      -2},
     {"you|your", -1},
-    {"by the? system? user|users|hand|administrator|admin", -4},
+    {"by the? system? user|users|hand|administrator|admin|me", -4},
+    {"sigterm|timeout|timed|connection|idle|cancelled|canceled", -4},
+    {"disk|ip|port|inode|socket|descriptor|segmentation|corruption|illegal|invalid", -8},
     {"oom killer's", -3},
-    {"oom|memory|leak detect*|handling|handler|protection|score|profiler", -3},
+    {"oom|memory|leak check*|detect*|handling|handler|protection|score|profiler", -3},
     {"is|are the|a|an opposite|error|mechanism|technique|feature|tool|way|method|process", -3},
     {"for example|instance", -2},
 };

@@ -21,7 +21,9 @@ using plain::Whose;
 constexpr std::size_t kMostOfText = std::size_t{256} << 10;  // bytes
 constexpr std::size_t kMostWords = 80;                       // of a sentence; the rest of a longer one is another
 constexpr std::size_t kShortText = 12;                       // words: such a text is a title, which needs no verb
+constexpr std::size_t kMostPhrases = 400;                    // that are weighed, so that the time is bounded
 constexpr std::size_t kBefore = 10;                          // words before a phrase that may deny it
+constexpr std::size_t kDirectly = 3;                         // words before a phrase within which a denial decides
 constexpr std::size_t kNear = 3;                             // words around a phrase that may say whose memory it was
 
 struct Word {
@@ -49,16 +51,19 @@ bool may_matter(std::string_view line) {
   return false;
 }
 
-// Returns the end of the lines that belong together: a long line that ends within a sentence, and the next one if it
-// goes on in lower case.
+// Returns the end of the lines that belong together: a long line that ends within a sentence, and the line right below
+// it if that goes on in lower case. A line with a logger's prefix is one of its own.
 std::size_t end_of_paragraph(std::string_view text, const Line& first) {
-  constexpr std::size_t kWrapped = 40;                     // bytes: a shorter line was not wrapped
+  constexpr std::size_t kWrapped = 60;                     // bytes: a shorter line was not wrapped
   constexpr std::size_t kLongest = std::size_t{2} * 1024;  // bytes
+  constexpr std::size_t kIndent = 32;                      // bytes before the words of the next line
   std::size_t end = first.end;
+  if (prefix_length(first.of(text)) > 0) return end;
   for (Line line = first; line.end - line.begin >= kWrapped && end - first.begin < kLongest;) {
     if (std::string_view(".!?:;").find(text[line.end - 1]) != std::string_view::npos) break;
-    const std::size_t next = text.find_first_not_of(" \t\r\n#/*>", line.end);
-    if (next == text.npos || text[next] < 'a' || text[next] > 'z') break;
+    std::size_t next = line.end + (text.substr(line.end).starts_with("\r\n") ? 2 : 1);
+    next = text.substr(0, next + kIndent).find_first_not_of(" \t#/*>", next);
+    if (next >= text.size() || text[next] < 'a' || text[next] > 'z') break;
     line = line_at(text, next);
     end = line.end;
   }
@@ -232,7 +237,7 @@ class Judge {
       look_at(sentence);
       label_ = false;
     }
-    look_at_foreign(paragraph);
+    look_at_foreign({paragraph.begin + prefix, paragraph.end});
   }
 
   std::optional<Found> best() const {
@@ -242,12 +247,11 @@ class Judge {
   }
 
  private:
-  // Returns whether the text has letters of a language that is not written in ASCII (UTF-8). Signs and emoji do not
-  // count.
+  // Returns whether the text has Cyrillic, Chinese, Japanese or Korean letters (UTF-8).
   static bool is_foreign(std::string_view text) {
     return std::ranges::any_of(text, [](char c) {
       const auto byte = static_cast<unsigned char>(c);
-      return byte == 0xc3 || byte == 0xd0 || byte == 0xd1 || (byte >= 0xe3 && byte <= 0xed);
+      return byte == 0xd0 || byte == 0xd1 || (byte >= 0xe3 && byte <= 0xed);
     });
   }
 
@@ -269,6 +273,7 @@ class Judge {
         const plain::Phrase& phrase = plain::kPhrases[i];
         const auto end = match(phrase.pattern, sentence, at);
         if (!end) continue;
+        if (++weighed_ > kMostPhrases) return;
         weigh(sentence, at, *end, phrase);
         next = std::max(next, *end);
       }
@@ -302,6 +307,8 @@ class Judge {
     for (std::size_t i = from; i < first; ++i) {
       if (sentence[i].comma && i + 2 < first) from = i + 1;
     }
+    if (stands_in(plain::kNever, sentence, std::max(from, first > kDirectly ? first - kDirectly : 0), first)) return;
+    if (stands_in(plain::kNone, sentence, last, std::min(sentence.size(), last + kDirectly))) return;
     for (const plain::Around& each : plain::kSpokenOf) {
       if (stands_in(each.pattern, sentence, from, first)) weight += each.weight;
     }
@@ -335,6 +342,7 @@ class Judge {
   bool label_ = false;     // an error's label stands before the sentence
   std::size_t words_ = 0;  // of all sentences
   bool person_ = false;
+  std::size_t weighed_ = 0;
 };
 
 Lead lead_of(Whose whose) {
@@ -368,10 +376,12 @@ std::optional<FoundMessage> find_plain_words(std::string_view text) {
   Splitter splitter(text);
   for (std::size_t at = text.size() > kMostOfText ? text.size() - kMostOfText : 0; at < text.size();) {
     Line paragraph = line_at(text, at);
+    paragraph.begin = std::max(paragraph.begin, at);  // of a very long line the rest
     paragraph.end = end_of_paragraph(text, paragraph);
     at = std::max(paragraph.end, at) + 1;
     const std::string_view words = paragraph.of(text);
-    if (may_matter(words) && !is_code(words) && !is_no_failure(words)) judge.look_at(paragraph, splitter);
+    const bool comment = words.starts_with("//") || words.starts_with("/*");
+    if (may_matter(words) && !comment && !is_code(words) && !is_no_failure(words)) judge.look_at(paragraph, splitter);
   }
   const auto found = judge.best();
   if (!found) return std::nullopt;

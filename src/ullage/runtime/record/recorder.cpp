@@ -225,7 +225,10 @@ Recorder::Held* Recorder::meet_outside(Address at) {
   add(at, Bytes{});
   Held* held = find(at);
   held->outside = true;
-  if (const auto known = outside_names_.find(at.value); known != outside_names_.end()) name(*held, known->second);
+  if (const auto known = outside_names_.find(at.value); known != outside_names_.end()) {
+    name(*held, known->second);
+    outside_names_.erase(known);
+  }
   return held;
 }
 
