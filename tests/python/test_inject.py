@@ -332,6 +332,18 @@ print(size < 1 << 30)""")
     kept(end)
 
 
+def test_a_refusal_is_reported_whole(runs: Runs) -> None:
+    """It has every part that one can have: three inputs, what is resident, and what the outside has grown to."""
+    end = runs.under(700 * MIB, sys.executable, "-c", """
+import numpy, torch
+outside = numpy.ones(200 << 20, numpy.uint8)
+a, b, c = (torch.ones(25 << 20) for _ in range(3))
+torch.addcmul(a, b, c)""")
+    assert end.code == 1 and end.report["over_budget_bytes"] == 0, end
+    message = end.report["message"]
+    assert len(message) > 512 and message.endswith("would serve this request"), message
+
+
 def test_a_child_by_fork_is_refused_what_does_not_fit(runs: Runs) -> None:
     end = runs.under(1 << 30, sys.executable, "-c", """
 import multiprocessing, torch

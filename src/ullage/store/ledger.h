@@ -134,7 +134,7 @@ struct LedgerSlot {
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
 
   SharedText<64> last_op;         // the op of the last refused request
-  SharedText<512> message;        // the last refusal or warning, or the reason for `infeasible`, in words
+  SharedText<1024> message;       // the last refusal or warning, or the reason for `infeasible`, in words
   SharedText<256> spill_message;  // why spilling failed last, in words
   SharedText<512> changes;        // options of a shipped program that change its results: lines "CLASS OPTION"
   SharedText<64> state_sha256;    // hash of the final state (shipped programs only)
@@ -142,7 +142,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 14;
+  static constexpr std::uint32_t kLayout = 15;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
