@@ -32,7 +32,8 @@ class Writer final {
       } else {
         if (i < sequence_.inputs.size() && sequence_.inputs[i]) counts_ = at_or_above(sequence_.grid, counts_);
         const std::optional<std::int64_t> bytes = target_.count(storage.born, counts_);
-        if (!bytes || (*bytes == 0 && !constant())) return off_the_law(storage);  // always 0: a mapped weight
+        // A parameter outside the pool has no bytes at any size.
+        if (!bytes || (*bytes == 0 && !constant())) return off_the_law(storage);
         ++(constant() ? into_.constant : into_.following);
         storage.bytes = Bytes{std::uint64_t(*bytes)};
       }

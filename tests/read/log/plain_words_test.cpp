@@ -98,6 +98,14 @@ TEST(PlainWords, TakeBoundedTime) {
   std::string rules;
   while (rules.size() < 256 << 10) rules += std::string(60, '#') + "\n";
   EXPECT_EQ(form_of(rules), "");
+  // So many phrases are weighed, and no more.
+  const auto behind = [](int phrases) {
+    std::string text;
+    for (int i = 0; i < phrases; ++i) text += "no oom here\n";
+    return form_of(text + "ERROR: not enough memory\n");
+  };
+  EXPECT_NE(behind(390), "");
+  EXPECT_EQ(behind(400), "");
 }
 
 TEST(PlainWords, OfOtherLanguagesAreRead) {

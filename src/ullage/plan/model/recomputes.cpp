@@ -6,7 +6,6 @@
 #include "ullage/trace/take/tensor_use.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace ullage::plan {

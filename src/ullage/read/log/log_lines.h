@@ -38,6 +38,9 @@ std::size_t escape_length(std::string_view text, std::size_t at);
 // included.
 std::size_t prefix_length(std::string_view line);
 
+// Returns whether a line's prefix has the level of an error: "ERROR 04-01 23:46:56 ".
+bool has_error_level(std::string_view prefix);
+
 // Returns the rank that the line's prefix names: "[rank3]:", "[3]:", "[1,3]<stderr>:", "3: ", "rank=3".
 std::optional<unsigned> rank_of(std::string_view line);
 

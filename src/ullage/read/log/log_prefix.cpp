@@ -162,4 +162,9 @@ std::optional<unsigned> rank_of(std::string_view line) {
   return rank_at(head, 0);
 }
 
+bool has_error_level(std::string_view prefix) {
+  constexpr std::string_view kErrors[] = {"ERROR", "CRITICAL", "FATAL"};
+  return std::ranges::any_of(kErrors, [&](std::string_view level) { return prefix.find(level) != prefix.npos; });
+}
+
 }  // namespace ullage::read

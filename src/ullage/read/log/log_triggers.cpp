@@ -46,15 +46,9 @@ constexpr std::string_view kWords[] = {
     "cl_mem_obj", "resource alloc", "library was not", "vector of size", "mory allocation of", "out of gpu",
     "allowed memory size", "hostbuffer.", "low memory!", "oomd killed", "killed by yarn", "exit 137", "exit: 137",
     "exit=137", "exit (137", "ent memory on req", "error: runtime: ", "with error out", "to pin more", "context's mem",
-    "not properly t", "executor was unex", "pool was termin", "cap ceiling",
-    // reports of people
-    "an oom",
-
-    "starves it", "exitcode", "returncode", "__rg_oom",
-
-    "yallocate f", "memalloc f", "gpu resources", "alloc device", "(usage:", "locks_per_trans", "system memory",
-    "led by the",
-
+    "not properly t", "executor was unex", "pool was termin", "cap ceiling", "an oom", "starves it", "exitcode",
+    "returncode", "__rg_oom", "yallocate f", "memalloc f", "gpu resources", "alloc device",
+    "(usage:", "locks_per_trans", "system memory", "led by the",
     // tables
     "memory summary", "large pool"};
 

@@ -89,11 +89,6 @@ std::size_t shared_prefix(std::string_view line, std::string_view pattern) {
 
 namespace {
 
-bool has_error_level(std::string_view prefix) {
-  constexpr std::string_view kLevels[] = {"ERROR", "CRITICAL", "FATAL"};
-  return std::ranges::any_of(kLevels, [&](std::string_view level) { return prefix.find(level) != prefix.npos; });
-}
-
 // `prefix(line)` returns the length of a line's prefix. It is not called for the first line if `begin` lies inside it.
 template <class Prefix>
 Squeezed squeeze_lines(std::string_view text, std::size_t begin, std::size_t end, const Prefix& prefix) {

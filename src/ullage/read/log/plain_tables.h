@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What plain words that memory ran out consist of (plain_words.h), as data. A sentence must have a phrase: memory and
-// what befell it. The words around the phrase must speak of something that happened. Every word of that kind has a
+// The words by which plain_words.h knows that memory ran out, as data. A sentence must have a phrase: memory and what
+// befell it. The words around the phrase must speak of something that happened. Every word of that kind has a
 // weight, and the weights of a sentence must add up to kEnough. To recognise a wording, add a word to a row.
 //
 // A pattern is a row of words, each matched by whole words of the text in lower case. In a pattern
@@ -27,6 +27,7 @@ inline constexpr std::string_view kGpu =
     "1060|1070|1080ti|1650|1660|2060|2070|2080|2080ti|3050|3060|3060ti|3070|3070ti|3080|3080ti|3090|3090ti|4050|4060|"
     "4060ti|4070|4070ti|4080|4090|5060|5060ti|5070|5070ti|5080|5090|mi250|mi300x|gb10";
 
+// Whose memory ran out; for the last three, what else befell the program.
 enum class Whose : std::uint8_t { Open, Device, Host, Killed, Spill, Growth };
 
 struct Phrase {
@@ -192,8 +193,8 @@ inline constexpr Around kHappened[] = {
     {"we|we're|we've|our|us|anyone|somebody|someone", 1},
     {"get|gets|got|getting|gotten|hit|hits|hitting|encounter*|experienc*|face|faced|facing|suffer*|throw*|threw|"
      "rais*|report*|trigger*|errored|caus*|lead|leads|leading|led|result*|crash*|fail*|die|dies|died|dying|killed|"
-     "kills|abort*|"
-     "end|ends|ended|run|runs|ran|running|went|goes|happen*|occur*|see|seeing|saw|say|says|said|show|shows|shown|"
+     "kills|abort*|end|ends|ended|run|runs|ran|running|went|goes|happen*|occur*|see|seeing|saw|say|says|said|show|"
+     "shows|shown|"
      "exhibit*|meet|meets|met|produc*|keeps|kept|stuck|stopped|stops|freez*|froze|became|becomes",
      2},
     {"was|were|can't|cannot|couldn't|doesn't|won't|didn't|has|had", 1},
@@ -207,9 +208,9 @@ inline constexpr Around kHappened[] = {
      1},
     {"error|errors|exception|exceptions|fatal|failure|crash*|failed", 1},
 };
-// They are particulars of a run, also within the phrase.
+// Particulars of a run. These count within the phrase too.
 inline constexpr Around kParticulars[] = {{"$", 1}, {"G|m1|m2|m3|m4|colab|kaggle", 1}};
-// Directly before the phrase, or with none of it directly behind: it did not happen, whatever else stands there.
+// kNever directly before the phrase, or kNone directly behind it: it did not happen, whatever else stands there.
 inline constexpr std::string_view kNever = "no|never|without|not|0|zero|don't|didn't|doesn't|won't|isn't|wasn't";
 inline constexpr std::string_view kNone = "0|zero";
 // Before the phrase they show that it is only spoken of: a condition, an aim, a denial.
@@ -221,8 +222,7 @@ inline constexpr Around kSpokenOf[] = {
     {"when|how does|do|to", -3},
     {"even if", 2},
     {"avoid*|prevent*|mitigat*|alleviat*|protect*|against|guard*|handle|handles|handling|recover*|fix|fixes|fixed|"
-     "fixing|"
-     "resolv*|solves|solved|eliminat*|reduce|reduces|reducing|detect*|catch*|diagnos*|troubleshoot*|debug*",
+     "fixing|resolv*|solves|solved|eliminat*|reduce|reduces|reducing|detect*|catch*|diagnos*|troubleshoot*|debug*",
      -4},
     {"without|never|rather|instead|longer", -4},
     {"before it", -4},
@@ -256,8 +256,7 @@ inline constexpr int kNamed = 1;
 inline constexpr Around kAtBegin[] = {
     {"use|set|try|reduce|lower|increase|decrease|enable|disable|add|added|adds|consider|note|make|ensure|pass|show|"
      "document|support*|allow*|fix*|improv*|remove*|update*|handle*|avoid*|prevent*|limit*|choose|keep|check|run|"
-     "whether|"
-     "default*|optional*|maximum|number|controls|returns|raise|raised",
+     "whether|default*|optional*|maximum|number|controls|returns|raise|raised",
      -2},
     {"info|debug|note|tip|warning|todo|hint", -2},
     // An error's label. Its words are a program's, and it did happen.

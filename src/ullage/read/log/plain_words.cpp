@@ -255,13 +255,6 @@ class Judge {
     });
   }
 
-  static bool has_error_level(std::string_view prefix) {
-    std::string letters(prefix);
-    std::ranges::transform(letters, letters.begin(), folded);
-    return std::ranges::any_of(std::array{"error", "fatal", "critical"},
-                               [&](const char* level) { return letters.find(level) != letters.npos; });
-  }
-
   void look_at(const Sentence& sentence) {
     words_ += sentence.size();
     person_ = person_ || stands_in(plain::kPerson, sentence, 0, sentence.size());
@@ -289,35 +282,37 @@ class Judge {
     }
   }
 
+  // The weights of the rows that stand in [first, last).
+  template <class Rows>
+  static int sum(const Rows& rows, const Sentence& sentence, std::size_t first, std::size_t last) {
+    int weight = 0;
+    for (const plain::Around& each : rows) {
+      if (stands_in(each.pattern, sentence, first, last)) weight += each.weight;
+    }
+    return weight;
+  }
+
+  // The phrase stands in [first, last).
   void weigh(const Sentence& sentence, std::size_t first, std::size_t last, const plain::Phrase& phrase) {
-    int weight = phrase.weight + foreign_ + (label_ ? plain::kLabel : 0);
-    for (const plain::Around& each : plain::kHappened) {
-      if (stands_in(each.pattern, sentence, 0, first) || stands_in(each.pattern, sentence, last, sentence.size())) {
-        weight += each.weight;
-      }
-    }
-    for (const plain::Around& each : plain::kParticulars) {
-      if (stands_in(each.pattern, sentence, 0, sentence.size())) weight += each.weight;
-    }
-    if (first > 0 && sentence[first - 1].colon) weight += plain::kNamed;
-    for (const plain::Around& each : plain::kAtBegin) {
-      if (match(each.pattern, sentence, 0)) weight += each.weight;
-    }
-    std::size_t from = first > kBefore ? first - kBefore : 0;
+    const std::size_t end = sentence.size();
+    std::size_t from = first > kBefore ? first - kBefore : 0;  // what stands before an earlier comma says nothing
     for (std::size_t i = from; i < first; ++i) {
       if (sentence[i].comma && i + 2 < first) from = i + 1;
     }
     if (stands_in(plain::kNever, sentence, std::max(from, first > kDirectly ? first - kDirectly : 0), first)) return;
-    if (stands_in(plain::kNone, sentence, last, std::min(sentence.size(), last + kDirectly))) return;
-    for (const plain::Around& each : plain::kSpokenOf) {
-      if (stands_in(each.pattern, sentence, from, first)) weight += each.weight;
+    if (stands_in(plain::kNone, sentence, last, std::min(end, last + kDirectly))) return;
+    int weight = phrase.weight + foreign_ + (label_ ? plain::kLabel : 0);
+    for (const plain::Around& each : plain::kHappened) {
+      if (stands_in(each.pattern, sentence, 0, first) || stands_in(each.pattern, sentence, last, end)) {
+        weight += each.weight;
+      }
     }
-    for (const plain::Around& each : plain::kHedges) {
-      if (stands_in(each.pattern, sentence, first, last)) weight += each.weight;
+    for (const plain::Around& each : plain::kAtBegin) {
+      if (match(each.pattern, sentence, 0)) weight += each.weight;
     }
-    for (const plain::Around& each : plain::kGuides) {
-      if (stands_in(each.pattern, sentence, 0, sentence.size())) weight += each.weight;
-    }
+    if (first > 0 && sentence[first - 1].colon) weight += plain::kNamed;
+    weight += sum(plain::kParticulars, sentence, 0, end) + sum(plain::kGuides, sentence, 0, end);
+    weight += sum(plain::kSpokenOf, sentence, from, first) + sum(plain::kHedges, sentence, first, last);
     keep({sentence[first].at, weight, whose(sentence, first, last, phrase)});
   }
 

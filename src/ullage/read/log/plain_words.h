@@ -12,9 +12,10 @@
 
 namespace ullage::read {
 
-// Returns the sentence that says it most clearly, or none. Of a text that is longer than 256 KiB only the end is read.
-// Its form is "plain", "plain-device", "plain-host", "plain-killed", "plain-spill" or "plain-growth". The first and the
-// last leave open whose memory it was. Advice and documentation ("If you get OOM, lower max_num_seqs") do not count.
+// Returns the sentence that says it most clearly, or none. Of a text that is longer than 256 KiB only the end is read,
+// and of that the first 400 phrases are weighed. Its form is "plain", "plain-device", "plain-host", "plain-killed",
+// "plain-spill" or "plain-growth". The first and the last leave open whose memory it was. Advice and documentation ("If
+// you get OOM, lower max_num_seqs") do not count.
 std::optional<FoundMessage> find_plain_words(std::string_view text);
 
 }  // namespace ullage::read

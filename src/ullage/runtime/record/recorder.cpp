@@ -226,7 +226,7 @@ Recorder::Held* Recorder::meet_outside(Address at) {
   Held* held = find(at);
   held->outside = true;
   if (const auto known = outside_names_.find(at.value); known != outside_names_.end()) {
-    name(*held, known->second);
+    set_name(*held, known->second);
     outside_names_.erase(known);
   }
   return held;
@@ -345,12 +345,12 @@ void Recorder::name_parameter(Address at, std::string_view name) {
       if (!settings_.in_takes_only) outside_names_[at.value] = *texts_.emplace(name).first;
       return;
     }
-    this->name(*held, name);
+    set_name(*held, name);
     if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // logged before without a name
   });
 }
 
-void Recorder::name(Held& held, std::string_view name) {
+void Recorder::set_name(Held& held, std::string_view name) {
   held.name = *texts_.emplace(name).first;
   held.layer = *texts_.emplace(layer_of_parameter(name)).first;
 }

@@ -137,7 +137,7 @@ class Recorder final : public OpListener, public SavedListener {
   std::optional<StorageId> parameter_at(Address at);
   void add(Address at, Bytes bytes);
   Held* meet_outside(Address at);
-  void name(Held& held, std::string_view name);
+  void set_name(Held& held, std::string_view name);
   void forget();
   trace::OutsideReads outside_reads(const OpCall& call);
   OpId log_op(const OpCall& call, OpUses& uses, std::string_view line);
