@@ -117,6 +117,22 @@ print("ok")
 """
 
 
+@case(alone=False)
+def a_parameter_is_loaded_though_it_fits_only_once():
+    """
+many()
+layer = torch.nn.Linear(32 * MIB, 1, bias=False)                     # 128 MiB
+state = {"weight": torch.arange(32. * MIB).view(1, -1)}
+version = layer.weight._version
+layer.load_state_dict(state)
+assert layer.weight._version == version + 1
+some = state["weight"][0, ::4096].clone()
+del state
+assert torch.equal(layer.weight[0, ::4096].clone(), some)
+print("ok")
+"""
+
+
 @case()
 def another_handler_installed_later():
     """

@@ -206,7 +206,9 @@ TEST_F(BudgetTest, SetsAsideWhatStepsShowOnceTheFirstHaveEnded) {
     budget.resident_limit(0_B);
     resident = 110_MiB;
     budget.resident_limit(0_B);
+    const Bytes told = budget.expected_after_step();
     budget.end_step();
+    EXPECT_EQ(budget.expected_outside(), told);
     return 1_GiB - budget.resident_limit(0_B) - Budget::kMargin;
   };
   const Bytes first = 105_MiB + Budget::kWarmUp;

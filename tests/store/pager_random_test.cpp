@@ -16,6 +16,9 @@
 namespace ullage::store {
 namespace {
 
+constexpr Bytes kLimit = 12_MiB;
+constexpr Bytes kLargest = 7_MiB;  // there is no room for two
+
 class Program final {
  public:
   Program(Pager& pager, Refill& refill, Refill::Fill fill, bool real)
@@ -47,6 +50,7 @@ class Program final {
       case 11:
         return replace(at);
       case 12:
+        if (draw % 256 == 12) return copy_more_than_fits(draw >> 16);
         ASSERT_FALSE(pager_.bring_back(at + 100_B));
         return;
       default:
@@ -71,6 +75,7 @@ class Program final {
     live_ = {};
   }
   std::uint64_t dropped() const { return dropped_; }
+  std::uint64_t copied() const { return copied_; }
 
  private:
   struct Storage {
@@ -128,6 +133,25 @@ class Program final {
     if (draw % 5 == 0) allocate(draw >> 9);
     pager_.end_op(draw % 3 != 0);
   }
+  // Copies one storage over another, while there is room for one of them only.
+  void copy_more_than_fits(std::uint64_t draw) {
+    const Bytes size = kLargest;
+    Address both[2];
+    for (Address& at : both) {
+      const auto placed = pager_.allocate(size);
+      ASSERT_TRUE(std::holds_alternative<Address>(placed));
+      at = std::get<Address>(placed);
+      fill_(at, size, ++seed_);
+    }
+    const std::uint64_t seed = seed_ - 1;
+    if (draw % 2 == 0) pager_.planned().spill(both[draw / 2 % 2]);
+    ASSERT_EQ(pager_.copy_storage(both[1], both[0]), Pager::Copy::Done);
+    for (const Address at : both) {
+      ASSERT_TRUE(!real_ || PagerTest::holds(at, size, seed));
+      pager_.free(at);
+    }
+    ++copied_;
+  }
   // Makes a dropped storage again before it is needed, as a plan does.
   void replace(Address at) {
     const Storage storage = storages_.at(at);
@@ -147,6 +171,7 @@ class Program final {
   Bytes live_;
   std::uint64_t seed_ = 0;
   std::uint64_t dropped_ = 0;
+  std::uint64_t copied_ = 0;
 };
 
 void run(Program& program, const Store& store, const Pager& pager, int operations) {
@@ -158,6 +183,7 @@ void run(Program& program, const Store& store, const Pager& pager, int operation
   if (testing::Test::HasFatalFailure()) return;
   const PagerCounts moves = pager.counts();
   EXPECT_GT(program.dropped(), 0u);
+  EXPECT_GT(program.copied(), 0u);
   EXPECT_GT(moves.recomputed, 0u);
   EXPECT_GT(moves.evicted_on_demand, 0u) << "there was always room: the test tests too little";
   EXPECT_GT(moves.rewrites_avoided, Bytes{});
@@ -174,7 +200,7 @@ void run(Program& program, const Store& store, const Pager& pager, int operation
 
 TEST(PagerRandom, AMillionOperationsWithNothingBehind) {
   NoPages pages;
-  FixedLimit limit(12_MiB);
+  FixedLimit limit(kLimit);
   auto store = Store::create(pages, limit);
   ASSERT_TRUE(store) << store.error().text();
   SpillFile::Options options;
@@ -190,22 +216,22 @@ TEST(PagerRandom, AMillionOperationsWithNothingBehind) {
   pager.planned().set_recomputer(&refill);
   Program program(pager, refill, nothing, /*real=*/false);
   run(program, **store, pager, 1'000'000);
-  EXPECT_LE((*file)->counts().in_use, 4_MiB);  // the reserve
+  EXPECT_LE((*file)->counts().in_use, kLargest);  // the reserve
 }
 
 class PagerRandomTest : public PagerTest {};
 
 TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
-  open(12_MiB);
+  open(kLimit);
   Refill refill(*pager_, &PagerTest::write);
   pager_->planned().set_recomputer(&refill);
   Program program(*pager_, refill, &PagerTest::write, /*real=*/true);
   run(program, *store_, *pager_, 8'000);
-  EXPECT_LE(file_->counts().in_use, 4_MiB);  // the reserve
+  EXPECT_LE(file_->counts().in_use, kLargest);  // the reserve
 }
 
 TEST_F(PagerRandomTest, KeepsEveryBitWithABackgroundThatFollowsOrders) {
-  open(12_MiB);
+  open(kLimit);
   auto* refill = new Refill(*pager_, &PagerTest::write);  // never deleted, because the background thread uses it
   pager_->planned().set_recomputer(refill);
   pager_->planned().follow_plan(true);

@@ -163,6 +163,62 @@ TEST_F(PagerTest, AnOpThatCouldRunInSlicesNeedsItsLargestAtOnce) {
   pager_->end_op();
 }
 
+TEST_F(PagerTest, CopiesAStorageWithoutBothInMemory) {
+  for (const bool into_is_away : {false, true}) {
+    for (const bool from_is_away : {false, true}) {
+      open(8_MiB);
+      const Address from = make(6_MiB, 1), into = make(6_MiB, 2);
+      ASSERT_FALSE(pager_->bring_back(into_is_away ? from : into));
+      if (from_is_away) pager_->planned().spill(from);
+      pager_->take_at_once();
+      EXPECT_EQ(pager_->copy_storage(into, from), Pager::Copy::Done);
+      EXPECT_EQ(pager_->take_at_once(), 6_MiB);
+      EXPECT_EQ(pager_->counts().faults, 0u);
+      EXPECT_TRUE(holds(into, 6_MiB, 1));
+      write(into, 6_MiB, 3);
+      EXPECT_TRUE(holds(from, 6_MiB, 1)) << "it has its bytes still";
+      EXPECT_TRUE(holds(into, 6_MiB, 3));
+      EXPECT_LE(store_->counts().resident_peak, 8_MiB);
+      pager_->free(from);
+      pager_->free(into);
+      EXPECT_EQ(pager_->counts().spilled_now, Bytes{});
+      EXPECT_LE(file_->counts().in_use, 6_MiB);  // the reserve
+    }
+  }
+}
+
+TEST_F(PagerTest, CopiesNoStorageThatAnOpHoldsOrThatHasRoom) {
+  open(8_MiB);
+  const Address small = make(2_MiB, 1), other = make(2_MiB, 2), large = make(6_MiB, 3), into = make(6_MiB, 4);
+  EXPECT_EQ(pager_->copy_storage(small, other), Pager::Copy::MayBeThere);
+  EXPECT_EQ(pager_->copy_storage(small, large), Pager::Copy::Whole) << "not of one size";
+  EXPECT_EQ(pager_->copy_storage(small, small), Pager::Copy::Whole);
+  EXPECT_EQ(pager_->copy_storage(into, large + 4096_B), Pager::Copy::Whole) << "no storage begins there";
+  ASSERT_FALSE(begin(1, {large}));
+  EXPECT_EQ(pager_->copy_storage(into, large), Pager::Copy::Whole);
+  pager_->end_op();
+  ASSERT_FALSE(begin(1, {into}));
+  EXPECT_EQ(pager_->copy_storage(into, large), Pager::Copy::Done) << "the op that writes it may hold it";
+  pager_->end_op();
+  EXPECT_TRUE(holds(into, 6_MiB, 3));
+  for (const auto& [at, seed] : {std::pair{small, 1}, {other, 2}, {large, 3}})
+    EXPECT_TRUE(holds(at, at == large ? 6_MiB : 2_MiB, static_cast<std::uint64_t>(seed)));
+}
+
+TEST_F(PagerTest, ACopyThatCannotBeReadLosesNothingOfItsSource) {
+  open(8_MiB);
+  const Address from = make(6_MiB, 1), into = make(6_MiB, 2);
+  reads_until_failure = 0;
+  EXPECT_EQ(pager_->copy_storage(into, from), Pager::Copy::Whole);
+  EXPECT_TRUE(holds(from, 6_MiB, 1));
+  write(into, 6_MiB, 5);
+  EXPECT_TRUE(holds(into, 6_MiB, 5));
+  writes_until_failure = 0;
+  EXPECT_EQ(pager_->copy_storage(from, into), Pager::Copy::Done) << "it is moved out at the second try";
+  EXPECT_TRUE(holds(from, 6_MiB, 5));
+  EXPECT_TRUE(holds(into, 6_MiB, 5));
+}
+
 TEST_F(PagerTest, WhatDidNotChangeIsNotWrittenAgain) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);

@@ -94,7 +94,25 @@ bool Paging::fits(const OpCall& call) {
   return pager_.fits(std::span(inputs.data(), inputs.size()));
 }
 
+// Copies the bytes of a whole copy if there is no room for both storages. The op then uses the one that is written.
+void Paging::copy_storage(OpCall& call) {
+  const auto from = [&](const StorageUse& use) { return use.begin == call.whole_copy->from; };
+  StorageUse* source = std::find_if(call.inputs.begin(), call.inputs.end(), from);
+  switch (pager_.copy_storage(call.whole_copy->into, call.whole_copy->from)) {
+    case store::Pager::Copy::Whole:
+      return;
+    case store::Pager::Copy::MayBeThere:
+      source->sliceable = true;
+      return;
+    case store::Pager::Copy::Done:
+      call.copied = true;
+      source->unread = true;
+      return;
+  }
+}
+
 void Paging::begin(OpCall& call) {
+  if (call.whole_copy && !plan_.leads_this_thread()) copy_storage(call);
   const Inputs inputs = inputs_of(call, pager_);
   if (const auto missing = pager_.begin_op(call.signature, std::span(inputs.data(), inputs.size()))) {
     pool_.refuse(*missing, std::string(call.name));

@@ -29,6 +29,8 @@ class Paging final : public OpListener, public SavedListener {
   void released(Address begin) noexcept override;
 
  private:
+  void copy_storage(OpCall& call);
+
   store::Pager& pager_;
   Pool& pool_;
   const PlanFollower& plan_;

@@ -65,7 +65,9 @@ Planning::Settings PlannedPaging::planning_settings() {
   if (parts_.device.is_the_process()) {  // planning takes its bytes from the budgeted memory itself
     planning.reserve = [this](Bytes bytes) { return parts_.charges.begin_planning(bytes); };
     planning.give_back = [this] { parts_.charges.end_planning(); };
-    planning.limit_sinks_by = [this](Bytes more) { return parts_.charges.limit_sinks_by(more); };
+    planning.limit_after_step = [this](Bytes limit, Bytes more) {
+      return parts_.charges.limit_after_step(limit, more);
+    };
   }
   return planning;
 }

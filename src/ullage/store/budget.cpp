@@ -89,9 +89,13 @@ Bytes Budget::charged_outside() const {
   return Bytes{charged > 0 ? outside_at_charge_.load() + charged : 0};
 }
 
-Bytes Budget::expected_outside() const {
-  return Bytes{std::max(std::max(set_aside_.load(), outside_at_charge_.load()) + charged_.load(), foreseen_.load())};
+Bytes Budget::expected_with(std::uint64_t set_aside) const {
+  return Bytes{std::max(std::max(set_aside, outside_at_charge_.load()) + charged_.load(), foreseen_.load())};
 }
+
+Bytes Budget::expected_outside() const { return expected_with(set_aside_.load()); }
+
+Bytes Budget::expected_after_step() const { return expected_with(set_aside_after(outside_of_step_.load())); }
 
 Bytes Budget::still_needed() const {
   const bool still = !lends_ || charged_.load() > 0;
@@ -116,10 +120,16 @@ void Budget::leave_out_of_least(bool begins) {
   if (!begins) needed_lately_.store(0);
 }
 
+std::uint64_t Budget::set_aside_after(std::uint64_t most) const {
+  const std::uint64_t before = set_aside_.load();
+  if (steps_.load() < kFirstSteps || most == 0) return before;  // zero: nobody asked for the limit in this step
+  return follows_steps_ ? std::max(most, before) : most;
+}
+
 void Budget::end_step() {
   const std::uint64_t most = outside_of_step_.exchange(0);
-  if (++steps_ <= kFirstSteps || most == 0) return;  // zero: nobody asked for the limit in this step
-  set_aside_.store(std::exchange(follows_steps_, true) ? std::max(most, set_aside_.load()) : most);
+  set_aside_.store(set_aside_after(most));
+  if (steps_++ >= kFirstSteps && most > 0) follows_steps_ = true;
 }
 
 bool Budget::lend() {

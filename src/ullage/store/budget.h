@@ -92,6 +92,8 @@ class Budget final : public Limit {
 
   // Call this when a step of the program ends. From the third step on the reserve follows the bytes that were outside.
   void end_step();
+  // What expected_outside() will be after end_step(), if no more is outside until then than was in this step so far.
+  Bytes expected_after_step() const;
   // Lends the pool the unused part of the reserve. False: there is none, or it is not lent.
   bool lend();
 
@@ -128,6 +130,9 @@ class Budget final : public Limit {
   void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
+  // What is set aside after a step that ends, if `most` was outside in it.
+  std::uint64_t set_aside_after(std::uint64_t most) const;
+  Bytes expected_with(std::uint64_t set_aside) const;
   // Measures the bytes outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
   // Returns outside_for_good(), for `outside` just measured. While pages are being read in, it is not known how many of

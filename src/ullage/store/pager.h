@@ -118,6 +118,15 @@ class Pager {
   // outputs.
   virtual bool fits(std::span<const OpInput> inputs) = 0;
 
+  // For an op that copies all bytes of the storage at `from` over those of another, at `into`. If there is no room for
+  // both, does it without both in memory: moves the first out and reads its bytes from the tier into the other's pages.
+  enum class Copy {
+    Whole,       // nothing was done, and the op needs both at once
+    MayBeThere,  // nothing was done, because there is room; with less room the op would not need `from`
+    Done,        // the op need not run
+  };
+  virtual Copy copy_storage(Address into, Address from) = 0;
+
   // Autograd saved the storage, or released it. Call each as often as autograd does it.
   virtual void saved(Address at) = 0;
   virtual void released(Address at) = 0;

@@ -37,6 +37,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::optional<Shortage> begin_op(OpSignature signature, std::span<const OpInput> inputs) override;
   void end_op(bool remember, std::span<const Address> made) override;
   bool fits(std::span<const OpInput> inputs) override;
+  Copy copy_storage(Address into, Address from) override;
   void saved(Address at) override;
   void released(Address at) override;
   std::optional<Shortage> bring_back(Address at, bool may_write) override;
@@ -177,6 +178,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   // pager_moves.cpp. A function that takes a Lock may release it for a while; afterwards find() each Pageable* again.
   std::optional<Shortage> bring_back(Lock& lock, Address at, StorageId id, For whom);
   std::optional<Shortage> read_in(Lock& lock, Address at, StorageId id, Address staged);
+  bool read_over(Lock& lock, Address into, StorageId into_id, Address from, StorageId from_id);
   Evicted make_room(Lock& lock, const Refusal& refusal, For whom);
   Evicted evict(Lock& lock, Address at, StorageId id, For whom);
   Status write_out(Lock& lock, Address at, StorageId id, For whom);

@@ -2,6 +2,7 @@
 #include "ullage/runtime/ops/interceptor.h"
 
 #include "ullage/runtime/ops/op_info.h"
+#include "ullage/runtime/ops/whole_copy.h"
 #include "ullage/runtime/python/python_process.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -118,9 +119,11 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
       mark_sliceable(*info.list_op, call, length);
     }
   }
+  if (info.copies) call.whole_copy = whole_copy_of(call);
   // The ops that listeners or the kernel run are not intercepted.
   const c10::impl::ExcludeDispatchKeyGuard unseen(kKey);
   Flight flight(*told, call);
+  if (call.copied) copy_to_itself(std::span(*stack).last(info.arguments));
   call.arguments = {};
   op.redispatchBoxed(rest, stack);
   flight.land(last(*stack, info.returns), true);

@@ -16,6 +16,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -27,9 +28,14 @@ struct StorageUse {
   Address begin;         // its data pointer
   Bytes size;            // of the storage, not of the tensor that views it; never zero
   bool written = false;  // the schema says that the op writes it (a few ops write more than they say)
-  bool unread = false;   // the plan says that the op does not look at its bytes: they need not be there
+  bool unread = false;   // the kernel will not look at its bytes, so they need not be there
   c10::intrusive_ptr<c10::StorageImpl> storage;  // keeps the storage alive, so that its address is not reused meanwhile
   bool sliceable = false;  // a smaller pool would run the op in slices, and the largest of them would not use this
+};
+
+// Where the two storages of a whole copy begin.
+struct WholeCopy {
+  Address into, from;
 };
 
 // Lives from begin() to end(), on the thread that runs the op.
@@ -41,6 +47,10 @@ struct OpCall {
   std::span<const c10::IValue> arguments;  // valid in begin() and fits() only: the kernel consumes them
   OpCall* outer = nullptr;                 // the intercepted op that this one runs inside; null: there is none
   bool sliced = false;                     // a slice of a list op that did not fit as a whole
+  // Set for a copy of one whole storage over another (whole_copy.h). A listener's begin() that has copied the bytes
+  // sets `copied`: then the kernel copies nothing.
+  std::optional<WholeCopy> whole_copy;
+  bool copied = false;
 };
 
 class OpListener {

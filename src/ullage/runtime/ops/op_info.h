@@ -29,6 +29,7 @@ struct OpInfo {
   bool says_all_writes = false;  // its schema marks all arguments that it writes (plan::writes_what_it_says())
   bool composite = false;        // made of other ops, which are intercepted one by one
   bool only_views = false;       // returns views of its arguments and touches no bytes (aten::t)
+  bool copies = false;           // aten::copy_
   bool picks = false;            // reads only those parts of its first tensor that indices name (aten::embedding)
   std::size_t arguments = 0;
   std::size_t returns = 0;

@@ -224,7 +224,8 @@ void Planning::wait_at_exit() {
 
 // Notes the room that the plan may use. At a border of steps little moves, so the limit is steady then. The bytes that
 // were wasted at the worst moment of the observed steps are assumed to be wasted again. Storages that libraries
-// keep stay where they are. What planning leaves outside the pool is not the plan's to use.
+// keep stay where they are. What planning leaves outside the pool is not the plan's to use. What was reserved for the
+// first steps is, once they have ended.
 void Planning::note_room(Bytes of_recording) {
   const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;
@@ -233,7 +234,7 @@ void Planning::note_room(Bytes of_recording) {
   const store::PagerCounts counts = pager_.counts();
   limit_ = saturating_sub(limit_ + counts.files_there, counts.files_at_once_peak);
   const Bytes left = kLeastLeft + of_recording * kLeftToRecording;
-  if (settings_.limit_sinks_by) limit_ = saturating_sub(limit_, settings_.limit_sinks_by(left));
+  if (settings_.limit_after_step) limit_ = settings_.limit_after_step(limit_, left);
   kept_for_libraries_ = pager_.kept_for_libraries();
 }
 

@@ -42,8 +42,8 @@ class Planning final {
     // nothing needs to be reserved, and the program runs meanwhile.
     std::function<Charges::PlanningRoom(Bytes)> reserve;
     std::function<void()> give_back;
-    // By how much the pool's limit sinks if so many more bytes are outside the pool. Empty: it does not.
-    std::function<Bytes(Bytes)> limit_sinks_by;
+    // Charges::limit_after_step(). Empty: the limit stays.
+    std::function<Bytes(Bytes limit, Bytes more)> limit_after_step;
     // What decides which steps are cast; null: none is. It must live for ever.
     CastChoice* cast_choice = nullptr;
     std::function<void(bool casts)> cast_changed;  // called at the border where that changes; may be empty

@@ -41,11 +41,14 @@ class Charges final {
   enum class PlanningRoom { None, Alone, Beside };
   PlanningRoom begin_planning(Bytes bytes);
   void end_planning();
+  // Returns what the pool's limit, which is `limit` now, will be when the present step has ended. By then the process
+  // holds `more` outside the pool than now, and the reserve follows what was outside in this step.
+  Bytes limit_after_step(Bytes limit, Bytes more) const;
+
+ private:
   // By how much the pool's limit sinks if the process holds `more` outside the pool than now. The limit already leaves
   // room for what is outside now, or for what is reserved if that is more.
   Bytes limit_sinks_by(Bytes more) const;
-
- private:
   Bytes set_aside(Bytes bytes);
 
   store::Pager& pager_;
