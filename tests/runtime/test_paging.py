@@ -121,8 +121,8 @@ print("ok")
 def a_parameter_is_loaded_though_it_fits_only_once():
     """
 many()
-layer = torch.nn.Linear(32 * MIB, 1, bias=False)                     # 128 MiB
-state = {"weight": torch.arange(32. * MIB).view(1, -1)}
+layer = torch.nn.Linear(40 * MIB, 1, bias=False)                     # 160 MiB
+state = {"weight": torch.arange(40. * MIB).view(1, -1)}
 version = layer.weight._version
 layer.load_state_dict(state)
 assert layer.weight._version == version + 1

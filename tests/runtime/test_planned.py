@@ -18,6 +18,7 @@ from cases import Cost  # noqa: E402
 from runs import least_to_start  # noqa: E402
 
 MIB = 1 << 20
+MARGIN = 8 * MIB  # store::Budget::kMargin
 STEPS = 10
 
 # `meanwhile(step, part)` is what a case does, at four places of each step.
@@ -71,7 +72,8 @@ CASES = {}
 def case(**expected):
     """`deviations`, `rescues`: how many there may be at most; nothing: any. `least_steps`: at least so many steps run
     as planned. `least_plans`: at least so many were adopted. `all_planned`: the step of the adoption and all later ones
-    run as planned. What the function returns comes before its text."""
+    run as planned. `most_unused`: so much of the budget the plan leaves to nobody. What the function returns comes
+    before its text."""
     def add(function):
         CASES[function.__name__] = ((function() or "") + (function.__doc__ or ""), expected)
         return function
@@ -199,7 +201,7 @@ def meanwhile(step, part):
 """
 
 
-@case(deviations=0, rescues=0, least_steps=STEPS - 4)
+@case(deviations=0, rescues=0, least_steps=STEPS - 4, most_unused=10 * MIB)  # the plan is made in the third step
 def windows_of_three_backward_passes():
     """
 optimizer = torch.optim.Adam(linear.parameters(), lr=1e-3, foreach=False)  # SGD would do more in its first step
@@ -388,7 +390,7 @@ def problems_of(done: subprocess.CompletedProcess, told: dict, plain: str, budge
         return problems
     plan, most = told.get("plan"), dict(expected)
     least_steps, all_planned = most.pop("least_steps", 1), most.pop("all_planned", False)
-    least_plans = most.pop("least_plans", 1)
+    least_plans, most_unused = most.pop("least_plans", 1), most.pop("most_unused", None)
     if plan is None or plan["steps"] < least_steps:
         problems.append(f"fewer than {least_steps} steps ran as planned; the run said: {done.stderr[-2000:]}")
     elif plan["plans"] < least_plans:
@@ -396,6 +398,9 @@ def problems_of(done: subprocess.CompletedProcess, told: dict, plain: str, budge
     else:
         if all_planned and plan["adopted_at_step"] != STEPS - plan["steps"] + 1:
             problems.append(f"adopted at step {plan['adopted_at_step']}, but {plan['steps']} of {STEPS} ran as planned")
+        unused = budget - told["outside_pool_bytes"] - MARGIN - plan["peak_bytes"]
+        if most_unused is not None and unused > most_unused:
+            problems.append(f"the plan leaves {unused / MIB:.1f} MiB of the budget to nobody")
         problems += [f"{plan[name]} {name}" for name, at_most in most.items() if plan[name] > at_most]
     return problems
 
@@ -421,7 +426,7 @@ def main() -> None:
         done, roomy = programs.under(8 << 30, "nothing", "--record", str(take))
         assert done.returncode == 0, done.stderr
         least = least_to_start(programs.under(MIB, "nothing")[0].stderr)
-        beside = roomy["outside_pool_bytes"] + (8 + 16) * MIB  # the margin, and what planning takes
+        beside = roomy["outside_pool_bytes"] + MARGIN + 16 * MIB  # what planning takes
         budget = beside + int(0.6 * roomy["pool_peak_bytes"])
         assert budget >= least, (budget, least)
         for_files = least + 16 * MIB + int(0.7 * roomy["pool_peak_bytes"])  # a plan made beforehand keeps the warm-up free
