@@ -13,6 +13,7 @@ Bytes read_resident() { return resident; }
 struct OtherProcesses final : Tree {
   Bytes others() override { return store::others; }
   Bytes expected() override { return expects; }
+  std::uint64_t processes() override { return count_of_others; }
   bool count(Bytes lacks) override {
     store::others = counted;
     lacking = lacks;
@@ -24,6 +25,7 @@ struct OtherProcesses final : Tree {
   void diverged(Bytes) override {}
   bool can_count = true;
   Bytes counted, expects, leased, taken, lacking;
+  std::uint64_t count_of_others = 0;
 };
 
 class BudgetTest : public testing::Test {
@@ -284,6 +286,9 @@ TEST_F(BudgetTest, TheLeastHoldsTheOtherProcessesButNotWhatIsOnlyExpectedOfThem)
   tree.expects = 36_MiB;
   budget.resident_limit(0_B);
   EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 14_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance);
+  tree.count_of_others = 4;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 14_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance * 5);
 }
 
 // An op's scratch is charged when the op begins. Idle pages may serve it, without a question for the limit, and the

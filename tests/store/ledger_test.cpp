@@ -330,6 +330,8 @@ TEST_F(LedgerTest, TellsWhatTheOthersHoldAsCountedAndHowTheyGrewSince) {
   other.rss.store((340_MiB).count), other.rss_counted.store((300_MiB).count);
   gone.rss.store((70_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 140_MiB);
+  EXPECT_EQ(processes_beside(ledger.page(), own), 1u);
+  EXPECT_EQ(processes_beside(ledger.page(), nullptr), 2u);
   EXPECT_EQ(others_of(ledger.page(), nullptr), 940_MiB);  // without a slot: growth since each was counted, `own` too
   other.rss.store((200_MiB).count);                       // shrank: ignored until the next count
   EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);

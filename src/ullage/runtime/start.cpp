@@ -88,6 +88,7 @@ class LedgerTree final : public store::Tree {
     return store::others_of(page_, own_slot);
   }
   Bytes expected() override { return store::expected_of(page_, own_slot); }
+  std::uint64_t processes() override { return store::processes_beside(page_, own_slot); }
   bool count(Bytes lacking) override {
     if (!counted_ || others() == Bytes{}) return false;
     store::LedgerSlot* slot = own_slot;

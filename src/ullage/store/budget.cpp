@@ -33,7 +33,8 @@ Bytes Budget::needed_beside(Bytes outside, Bytes others) const {
   const Bytes expected = others > Bytes{} ? tree_->expected() : Bytes{};
   const Bytes standing = std::min(Bytes{charged_.load()}, saturating_sub(outside, outside_start_));
   const Bytes kept = lends_ ? charged_outside() : Bytes{set_aside_.load()} + standing;
-  return std::max(outside, kept) + kMargin + saturating_sub(others, expected);
+  const Bytes chance = kLeastAllowance * (others > Bytes{} ? tree_->processes() : 0);
+  return std::max(outside, kept) + kMargin + saturating_sub(others, expected) + chance;
 }
 
 Bytes Budget::note_for_good(Bytes outside) {

@@ -47,7 +47,7 @@ class Budget final : public Limit {
   // Code that is read in only as a process ends. Measured: 7 to 10 MiB; 18 MiB with Python on a kernel that keeps files
   // in huge pages.
   static constexpr Bytes kAtExit = 24_MiB;
-  // Part of the least budget: by chance, another run may hold this much more outside the pool.
+  // Part of the least budget, for each process: by chance, another run may hold this much more outside the pool.
   static constexpr Bytes kLeastAllowance = 2_MiB;
 
   // `stated`: the budget; zero means unlimited. `outside_start`: what the process holds now, while the pool is empty.
@@ -141,7 +141,8 @@ class Budget final : public Limit {
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
-  // parts: the larger of what is outside and what is kept for it, the margin, and what other processes hold. Charges
+  // parts: the larger of what is outside and what is kept for it, the margin, and what other processes hold (each with
+  // kLeastAllowance). Charges
   // are kept, and so is a reserve that is not lent. Bytes that other processes are only expected to take do not count,
   // because a request is refused only after they were taken. On a card, charged bytes that do not stand outside do not
   // count either: they are given back before a refusal.

@@ -278,6 +278,11 @@ Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
   return sum;
 }
 
+std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own) {
+  const auto counts = [own](const LedgerSlot& slot) { return &slot != own && is_alive(slot); };
+  return static_cast<std::uint64_t>(std::ranges::count_if(page.slots, counts));
+}
+
 bool await_count(LedgerPage& page, std::chrono::milliseconds most) {
   const auto until = std::chrono::steady_clock::now() + most;
   const auto await = [until](const auto& done) {

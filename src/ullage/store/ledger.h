@@ -240,6 +240,8 @@ bool is_alive(const LedgerSlot& slot);
 // - for each process, the own one too: the copies of shared pages that are expected (copies_expected), and those made
 //   since that count (diverged - diverged_counted).
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
+// The processes that have a slot, without the one whose slot is `own`.
+std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that is expected and not there yet: copies_expected and lacking.
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
 

@@ -6,6 +6,8 @@
 
 #include "ullage/base/bytes.h"
 
+#include <cstdint>
+
 namespace ullage::store {
 
 class Tree {
@@ -18,6 +20,8 @@ class Tree {
   // The part of others() that is expected and not there yet: copies of pages after a fork, and what the others lack. A
   // request is refused only after waiting for it.
   virtual Bytes expected() = 0;
+  // How many of the others there are now.
+  virtual std::uint64_t processes() = 0;
   // Has them counted again and waits for that. Until then the others see that this process lacks `lacking` bytes, and
   // evict what they can; the count waits for their moves. False: they were not counted in time, or there are none.
   virtual bool count(Bytes lacking) = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recognises the calls of `copy_` that copy one whole storage over another, byte by byte. load_state_dict() makes such a
-// call for each parameter. With little room the pager copies the bytes itself, without both storages in memory
+// Recognises the calls of `copy_` that copy one whole storage over another, byte by byte. load_state_dict() makes such
+// a call for each parameter. With little room the pager copies the bytes itself, without both storages in memory
 // (Pager::copy_storage()).
 
 #include "ullage/runtime/ops/op_call.h"

@@ -148,7 +148,6 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
     case store::Refusal::Reason::OverLimit:
       break;
   }
-  const Bytes taken_off = saturating_sub(budget_.stated(), r.limit);
   const Bytes outside = budget_.outside_for_good();
   std::string text = request;
   if (!shortage.spill_failure.empty()) {
@@ -163,9 +162,14 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
     text += fmt::format("; memory outside the pool grew to {}, {} more than was reserved for it", with_count(outside),
                         to_string(outside - budget_.expected_at_start()));
   }
+  return text + fmt::format("; a budget of {} would serve this request", with_count(least_for(shortage)));
+}
+
+Bytes Pool::least_for(const store::Shortage& shortage) const {
+  const store::Refusal& r = shortage.refusal;
   const bool all_moves = shortage.can_move && shortage.spill_failure.empty();
-  const Bytes serves = all_moves ? least_for(shortage) : r.needed + taken_off;
-  return text + fmt::format("; a budget of {} would serve this request", with_count(serves));
+  if (all_moves || r.reason != store::Refusal::Reason::OverLimit) return budget_.least_with(shortage.at_once);
+  return r.needed + saturating_sub(budget_.stated(), r.limit);  // what cannot be moved out stays
 }
 
 void Pool::refuse(const store::Shortage& shortage, const std::string& op) const {

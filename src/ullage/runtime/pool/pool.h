@@ -88,7 +88,7 @@ class Pool final : public c10::Allocator {
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
   // Returns the least budget with which this request would have been served.
-  Bytes least_for(const store::Shortage& shortage) const { return budget_.least_with(shortage.at_once); }
+  Bytes least_for(const store::Shortage& shortage) const;
   // Describes the shortage for the person.
   std::string message(const store::Shortage& shortage, const std::string& op) const;
   // Throws c10::OutOfMemoryError with that text, after telling the listener.
