@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -362,6 +363,22 @@ print(answers.get(), child.exitcode, held.sum().item() == held.numel())""")
     assert (end.code, end.out) == (0, "refused 0 True\n"), end
     kept(end)
     assert end.report["refused_requests"] >= 1, end
+
+
+def test_what_a_childs_refusal_names_is_the_least(runs: Runs) -> None:
+    """A child by fork cannot move out what it made itself, so the least is that beside the request."""
+    end = runs.under(600 * MIB, sys.executable, "-c", """
+import os, sys, torch
+child = os.fork()
+if child == 0:
+    held = []
+    try:
+        while True: held.append(torch.ones(4 << 20))
+    finally: os._exit(1)  # its end as an interpreter would copy all pages of the heap that it shares
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))""")
+    assert (end.code, end.report["outcome"], end.report["over_budget_bytes"]) == (1, "failed", 0), end
+    named = int(re.search(r"a budget of [^(]*\((\d+) bytes\) would serve this request", end.report["message"])[1])
+    assert end.report["least_budget_bytes"] == named > 600 * MIB, (named, end.report)
 
 
 def test_what_children_share_is_counted_once(runs: Runs) -> None:
