@@ -60,6 +60,19 @@ def pictures():
     return torch.randn(4, 3, 16, 16)
 
 
+
+@case(saves=False)
+def copies_of_what_has_no_storage():
+    """torch.func's wrappers and nested tensors, whose sizes and storages cannot be asked for."""
+    x = torch.arange(12.0).reshape(3, 4)
+    nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
+    into = torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(4, 3)])
+    into.copy_(nested)
+    return [torch.vmap(lambda a, b: a.clone().copy_(b))(x, x + 1),
+            torch.func.grad(lambda p: torch.zeros(4).copy_(p).pow(2).sum())(x[0]),
+            *torch.func.jvp(lambda p: torch.zeros(4).copy_(p) * 2, (x[0],), (x[1],)), *into.unbind()]
+
+
 @case
 def plain():
     return train(make_net(), pictures())

@@ -14,8 +14,10 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace ullage::store {
 
@@ -40,7 +42,10 @@ inline ssize_t failing_write(int fd, const void* from, size_t size, off_t at) {
   while (writes_wait) std::this_thread::yield();
   return written;
 }
+inline std::function<void()> during_read;  // called once, by the next read
+
 inline ssize_t failing_read(int fd, void* into, size_t size, off_t at) {
+  if (during_read) std::exchange(during_read, nullptr)();
   if (reads_until_failure-- == 0) return errno = EIO, -1;
   return SpillCalls::system().read(fd, into, size, at);
 }

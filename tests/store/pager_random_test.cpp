@@ -145,7 +145,7 @@ class Program final {
     }
     const std::uint64_t seed = seed_ - 1;
     if (draw % 2 == 0) pager_.planned().spill(both[draw / 2 % 2]);
-    ASSERT_EQ(pager_.copy_storage(both[1], both[0]), Pager::Copy::Done);
+    ASSERT_EQ(pager_.copy_storage(both[1], both[0], size), Pager::Copy::Done);
     for (const Address at : both) {
       ASSERT_TRUE(!real_ || PagerTest::holds(at, size, seed));
       pager_.free(at);

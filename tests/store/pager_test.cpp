@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -171,7 +172,7 @@ TEST_F(PagerTest, CopiesAStorageWithoutBothInMemory) {
       ASSERT_FALSE(pager_->bring_back(into_is_away ? from : into));
       if (from_is_away) pager_->planned().spill(from);
       pager_->take_at_once();
-      EXPECT_EQ(pager_->copy_storage(into, from), Pager::Copy::Done);
+      EXPECT_EQ(pager_->copy_storage(into, from, 6_MiB), Pager::Copy::Done);
       EXPECT_EQ(pager_->take_at_once(), 6_MiB);
       EXPECT_EQ(pager_->counts().faults, 0u);
       EXPECT_TRUE(holds(into, 6_MiB, 1));
@@ -190,15 +191,16 @@ TEST_F(PagerTest, CopiesAStorageWithoutBothInMemory) {
 TEST_F(PagerTest, CopiesNoStorageThatAnOpHoldsOrThatHasRoom) {
   open(8_MiB);
   const Address small = make(2_MiB, 1), other = make(2_MiB, 2), large = make(6_MiB, 3), into = make(6_MiB, 4);
-  EXPECT_EQ(pager_->copy_storage(small, other), Pager::Copy::MayBeThere);
-  EXPECT_EQ(pager_->copy_storage(small, large), Pager::Copy::Whole) << "not of one size";
-  EXPECT_EQ(pager_->copy_storage(small, small), Pager::Copy::Whole);
-  EXPECT_EQ(pager_->copy_storage(into, large + 4096_B), Pager::Copy::Whole) << "no storage begins there";
+  EXPECT_EQ(pager_->copy_storage(small, other, 2_MiB), Pager::Copy::CanDoWithout);
+  EXPECT_EQ(pager_->copy_storage(small, large, 2_MiB), Pager::Copy::NeedsBoth) << "not of one size";
+  EXPECT_EQ(pager_->copy_storage(small, small, 2_MiB), Pager::Copy::NeedsBoth);
+  EXPECT_EQ(pager_->copy_storage(into, large, 5_MiB), Pager::Copy::NeedsBoth) << "a tensor that is not all of it";
+  EXPECT_EQ(pager_->copy_storage(into, large + 4096_B, 6_MiB), Pager::Copy::NeedsBoth) << "no storage begins there";
   ASSERT_FALSE(begin(1, {large}));
-  EXPECT_EQ(pager_->copy_storage(into, large), Pager::Copy::Whole);
+  EXPECT_EQ(pager_->copy_storage(into, large, 6_MiB), Pager::Copy::NeedsBoth);
   pager_->end_op();
   ASSERT_FALSE(begin(1, {into}));
-  EXPECT_EQ(pager_->copy_storage(into, large), Pager::Copy::Done) << "the op that writes it may hold it";
+  EXPECT_EQ(pager_->copy_storage(into, large, 6_MiB), Pager::Copy::Done) << "the op that writes it may hold it";
   pager_->end_op();
   EXPECT_TRUE(holds(into, 6_MiB, 3));
   for (const auto& [at, seed] : {std::pair{small, 1}, {other, 2}, {large, 3}})
@@ -209,14 +211,36 @@ TEST_F(PagerTest, ACopyThatCannotBeReadLosesNothingOfItsSource) {
   open(8_MiB);
   const Address from = make(6_MiB, 1), into = make(6_MiB, 2);
   reads_until_failure = 0;
-  EXPECT_EQ(pager_->copy_storage(into, from), Pager::Copy::Whole);
+  EXPECT_EQ(pager_->copy_storage(into, from, 6_MiB), Pager::Copy::NeedsBoth);
   EXPECT_TRUE(holds(from, 6_MiB, 1));
   write(into, 6_MiB, 5);
   EXPECT_TRUE(holds(into, 6_MiB, 5));
   writes_until_failure = 0;
-  EXPECT_EQ(pager_->copy_storage(from, into), Pager::Copy::Done) << "it is moved out at the second try";
+  EXPECT_EQ(pager_->copy_storage(from, into, 6_MiB), Pager::Copy::Done) << "it is moved out at the second try";
   EXPECT_TRUE(holds(from, 6_MiB, 5));
   EXPECT_TRUE(holds(into, 6_MiB, 5));
+}
+
+TEST_F(PagerTest, ACopyIsRightWhateverHappensMeanwhile) {
+  open(8_MiB);
+  const Address from = make(6_MiB, 1), other = make(6_MiB, 2), into = make(6_MiB, 3);
+  std::thread faulting;
+  during_read = [&] {
+    pager_->free(from);
+    EXPECT_FALSE(pager_->planned().spill(into)) << "it is pinned";
+    faulting = std::thread([&] { EXPECT_TRUE(holds(other, 6_MiB, 2)) << "a fault may evict what is pinned"; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  pager_->planned().spill(from);
+  ASSERT_FALSE(pager_->bring_back(into));
+  EXPECT_EQ(pager_->copy_storage(into, from, 6_MiB), Pager::Copy::Done);
+  faulting.join();
+  EXPECT_TRUE(holds(into, 6_MiB, 1));
+  EXPECT_TRUE(holds(other, 6_MiB, 2));
+  pager_->free(into);
+  pager_->free(other);
+  EXPECT_LE(file_->counts().in_use, 6_MiB);  // the reserve
+  EXPECT_EQ(pager_->counts().spilled_now, Bytes{});
 }
 
 TEST_F(PagerTest, WhatDidNotChangeIsNotWrittenAgain) {

@@ -98,10 +98,10 @@ bool Paging::fits(const OpCall& call) {
 void Paging::copy_storage(OpCall& call) {
   const auto from = [&](const StorageUse& use) { return use.begin == call.whole_copy->from; };
   StorageUse* source = std::find_if(call.inputs.begin(), call.inputs.end(), from);
-  switch (pager_.copy_storage(call.whole_copy->into, call.whole_copy->from)) {
-    case store::Pager::Copy::Whole:
+  switch (pager_.copy_storage(call.whole_copy->into, call.whole_copy->from, call.whole_copy->size)) {
+    case store::Pager::Copy::NeedsBoth:
       return;
-    case store::Pager::Copy::MayBeThere:
+    case store::Pager::Copy::CanDoWithout:
       source->sliceable = true;
       return;
     case store::Pager::Copy::Done:

@@ -96,7 +96,9 @@ Bytes Budget::expected_with(std::uint64_t set_aside) const {
 
 Bytes Budget::expected_outside() const { return expected_with(set_aside_.load()); }
 
-Bytes Budget::expected_after_step() const { return expected_with(set_aside_after(outside_of_step_.load())); }
+Bytes Budget::expected_after_step() const {
+  return expected_with(set_aside_after(std::max(outside_of_step_.load(), outside_of_last_step_.load())));
+}
 
 Bytes Budget::still_needed() const {
   const bool still = !lends_ || charged_.load() > 0;
@@ -129,6 +131,7 @@ std::uint64_t Budget::set_aside_after(std::uint64_t most) const {
 
 void Budget::end_step() {
   const std::uint64_t most = outside_of_step_.exchange(0);
+  if (most > 0) outside_of_last_step_.store(most);
   set_aside_.store(set_aside_after(most));
   if (steps_++ >= kFirstSteps && most > 0) follows_steps_ = true;
 }

@@ -92,7 +92,8 @@ class Budget final : public Limit {
 
   // Call this when a step of the program ends. From the third step on the reserve follows the bytes that were outside.
   void end_step();
-  // What expected_outside() will be after end_step(), if no more is outside until then than was in this step so far.
+  // What expected_outside() will be after end_step(), if no more is outside until then than in this step so far and in
+  // the step before.
   Bytes expected_after_step() const;
   // Lends the pool the unused part of the reserve. False: there is none, or it is not lent.
   bool lend();
@@ -141,8 +142,8 @@ class Budget final : public Limit {
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
-  // parts: the larger of what is outside and what is kept for it, the margin, and what other processes hold (each with
-  // kLeastAllowance). Charges
+  // parts: the larger of what is outside and what is kept for it, the margin, and what other processes hold, with
+  // kLeastAllowance for each other process. Charges
   // are kept, and so is a reserve that is not lent. Bytes that other processes are only expected to take do not count,
   // because a request is refused only after they were taken. On a card, charged bytes that do not stand outside do not
   // count either: they are given back before a refusal.
@@ -171,8 +172,8 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> outside_for_good_;
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
-  // The most in this step, without charges and without what was taken from the reserve.
-  std::atomic<std::uint64_t> outside_of_step_{0};
+  // The most in this step and in the last one, without charges and without what was taken from the reserve.
+  std::atomic<std::uint64_t> outside_of_step_{0}, outside_of_last_step_{0};
   std::atomic<std::uint64_t> needed_lately_{0};  // the highest needed_beside() since note_least()
   // The value of needed_lately_ at the last note_least() outside a stretch of leave_out_of_least().
   std::atomic<std::uint64_t> beside_last_{0};

@@ -10,6 +10,9 @@
 //              take the pages             recomputed in another storage, whose pages are moved in
 //   Resident ----------------> Dropped ------------------------------------------------> Resident
 //
+// While its slot is read over another storage (Pager::copy_storage()), a spilled storage is Returning too, and then
+// Spilled again.
+//
 // A resident storage with a slot is clean: the slot holds the same bytes, and the pages are read-only so that the first
 // write is noticed. At that write the slot is given up and the pages become writable again.
 //
@@ -46,7 +49,7 @@ struct Pageable : Uses {
   std::optional<SpillSlot> slot;   // a copy of its bytes
   std::optional<Address> staged;   // if it is spilled: pages that it is to be read into
   std::thread::id recomputing_on;  // if it is dropped: the thread that recomputes it; none: the default id
-  bool writing = false;            // it is being written out; its pages are read-only meanwhile
+  bool writing = false;            // it is being written out (its pages are read-only), or another is read over it
   bool changed = false;            // the program wrote to it while it was written out: that copy is worthless
   bool unchanged = false;          // it came back from its slot and was not written since: its eviction saves a write
   bool shared = false;             // its pages are shared with a forked process: a write copies them

@@ -49,7 +49,8 @@ struct OpInput {
   Address storage;  // where its bytes begin; for begin_op() any address in it
   Bytes size;
   bool written = false;
-  // With less room the op would run in slices, and the largest slice would not use this storage.
+  // A smaller pool would not hold this one together with the others. The op would then run in slices, and the largest
+  // would not use it; or its bytes would be copied from the tier.
   bool sliceable = false;
   bool only_read = false;  // surely: the op announces all that it writes. Matters if Settings::notices_writes is false
   // Set if it lies in a mapped file (Settings::files) and the op may read only a part of it: at most so many bytes come
@@ -118,14 +119,14 @@ class Pager {
   // outputs.
   virtual bool fits(std::span<const OpInput> inputs) = 0;
 
-  // For an op that copies all bytes of the storage at `from` over those of another, at `into`. If there is no room for
-  // both, does it without both in memory: moves the first out and reads its bytes from the tier into the other's pages.
+  // For an op that copies all `size` bytes of the storage at `from` over those of another, at `into`. If there is no
+  // room for both, spills `from` and reads its bytes from the tier into the pages of `into`.
   enum class Copy {
-    Whole,       // nothing was done, and the op needs both at once
-    MayBeThere,  // nothing was done, because there is room; with less room the op would not need `from`
-    Done,        // the op need not run
+    NeedsBoth,     // nothing was done, and the op needs both storages at once
+    CanDoWithout,  // nothing was done, and the op may run; a smaller pool would not hold `from` for it
+    Done,          // the bytes are copied
   };
-  virtual Copy copy_storage(Address into, Address from) = 0;
+  virtual Copy copy_storage(Address into, Address from, Bytes size) = 0;
 
   // Autograd saved the storage, or released it. Call each as often as autograd does it.
   virtual void saved(Address at) = 0;

@@ -37,7 +37,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::optional<Shortage> begin_op(OpSignature signature, std::span<const OpInput> inputs) override;
   void end_op(bool remember, std::span<const Address> made) override;
   bool fits(std::span<const OpInput> inputs) override;
-  Copy copy_storage(Address into, Address from) override;
+  Copy copy_storage(Address into, Address from, Bytes size) override;
   void saved(Address at) override;
   void released(Address at) override;
   std::optional<Shortage> bring_back(Address at, bool may_write) override;

@@ -337,16 +337,17 @@ std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id,
   return std::nullopt;
 }
 
-Pager::Copy PagerCore::copy_storage(Address into, Address from) {
+Pager::Copy PagerCore::copy_storage(Address into, Address from, Bytes size) {
   Lock lock(lock_);
   const auto to = storages_.find(into);
   const auto source = storages_.find(from);
-  if (to == storages_.end() || source == storages_.end() || to == source) return Copy::Whole;
-  const Bytes span = to->second.span;
+  if (to == storages_.end() || source == storages_.end() || to == source) return Copy::NeedsBoth;
+  // A tensor made of foreign bytes (numpy, DLPack) may begin where one of these storages does, and be shorter.
+  if (to->second.size != size || source->second.size != size) return Copy::NeedsBoth;
   const bool can_move = settings_.heal_faults && spill_ != nullptr && !in_child_ && captures_ == 0;
-  if (!can_move || source->second.size != to->second.size || source->second.pins > 0) return Copy::Whole;
-  const Bytes both = to->second.pins > 0 ? span : span * 2;
-  if (pinned_ + store_.counts().slabs + both <= store_.counts().limit + files_to_let_go()) return Copy::MayBeThere;
+  if (!can_move || source->second.pins > 0) return Copy::NeedsBoth;
+  const Bytes both = to->second.pins > 0 ? source->second.span : source->second.span * 2;
+  if (pinned_ + store_.counts().slabs + both <= store_.counts().limit + files_to_let_go()) return Copy::CanDoWithout;
 
   const StorageId into_id = to->second.id;
   const StorageId from_id = source->second.id;
@@ -355,33 +356,38 @@ Pager::Copy PagerCore::copy_storage(Address into, Address from) {
   lock.lock();
   const Waiting waiting(*this);
   Pageable* target = find(into, into_id);
-  if (target == nullptr) return Copy::Whole;
+  if (target == nullptr) return Copy::NeedsBoth;
   pin(*target);
   note_at_once({});
-  const bool back = !bring_back(lock, into, into_id, For::Input);
-  const bool done = back && read_over(lock, into, into_id, from, from_id);
+  diverge(*target);
+  give_way(lock);  // for the copy of pages that were shared with a forked child
+  const bool refused = bring_back(lock, into, into_id, For::Input).has_value();
+  const bool done = !refused && read_over(lock, into, into_id, from, from_id);
   target = find(into, into_id);
   if (target != nullptr) unpin(*target);
-  return done ? Copy::Done : Copy::Whole;
+  if (done) return Copy::Done;
+  return refused ? Copy::CanDoWithout : Copy::NeedsBoth;
 }
 
 // Reads the bytes of a spilled storage over those of a resident one. False: it is not spilled any more, or the tier
-// failed. Then the bytes of `into` are undefined, and the op that follows overwrites them or fails as well.
+// failed. If the tier failed, the bytes of `into` are undefined. The op that follows overwrites them, or fails as well.
 bool PagerCore::read_over(Lock& lock, Address into, StorageId into_id, Address from, StorageId from_id) {
   Pageable* target = find(into, into_id);
   Pageable* source = find(from, from_id);
-  if (target == nullptr || target->where != Where::Resident) return false;
+  if (target == nullptr || target->where != Where::Resident || target->writing) return false;
   if (source == nullptr || source->where != Where::Spilled || source->staged) return false;
-  diverge(*target);
   make_writable(into, *target);
   const SpillSlot slot = *source->slot;
-  source->where = Where::Returning;  // nobody else moves it, and free() leaves its slot
+  target->writing = true;            // so that nobody writes it out meanwhile, not even for a fault
+  source->where = Where::Returning;  // so that nobody moves it, and free() leaves its slot
   ++moves_;
   lock.unlock();
   const Status read = spill_->read(slot, into);
   lock.lock();
   --moves_;
   changed_.notify_all();
+  target = find(into, into_id);
+  if (target != nullptr) target->writing = false;
   source = find(from, from_id);
   if (source != nullptr) {
     source->where = Where::Spilled;

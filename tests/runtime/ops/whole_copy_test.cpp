@@ -5,6 +5,8 @@
 #include "ullage/runtime/ops/whole_copy.h"
 
 #include <ATen/ops/_lazy_clone.h>
+#include <ATen/ops/_nested_tensor_from_tensor_list.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
@@ -24,14 +26,9 @@ class Copies final : public OpListener {
   void begin(OpCall& call) override {
     if (!call.whole_copy) return;
     ++whole;
-    const auto [into, from] = *call.whole_copy;
-    const auto size = [&] {
-      for (const StorageUse& use : call.inputs)
-        if (use.begin == from) return use.size.count;
-      return std::uint64_t{0};
-    }();
+    const auto [into, from, size] = *call.whole_copy;
     const auto pointer = [](Address at) { return reinterpret_cast<void*>(at.value); };
-    if (moves_bytes) std::memcpy(pointer(into), pointer(from), size);
+    if (moves_bytes) std::memcpy(pointer(into), pointer(from), size.count);
     call.copied = says_so;
   }
   void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override {}
@@ -95,12 +92,19 @@ TEST_F(WholeCopyTest, OnlyACopyOfAllBytesThatNobodyDifferentiatesIsWhole) {
   const torch::Tensor complex = torch::ones({4, 6}, torch::kComplexFloat);
   EXPECT_FALSE(is_whole(torch::ones({4, 6}, torch::kComplexFloat), complex.conj()));
 
+  const torch::Tensor nested = torch::_nested_tensor_from_tensor_list({ones(), ones()});
+  EXPECT_FALSE(is_whole(nested.clone(), nested));
+
   const torch::Tensor leaf = ones().requires_grad_();
   EXPECT_FALSE(is_whole(ones(), leaf)) << "autograd notes where the bytes come from";
   {
     const torch::NoGradGuard none;
     EXPECT_TRUE(is_whole(leaf, ones())) << "load_state_dict()";
     EXPECT_TRUE(is_whole(ones(), leaf));
+  }
+  {
+    const c10::impl::IncludeDispatchKeyGuard tracing(c10::DispatchKey::Tracer);
+    EXPECT_FALSE(is_whole(ones(), ones())) << "a trace notes the arguments";
   }
   const torch::Tensor origin = torch::zeros({4, 6});
   const torch::Tensor lazy = torch::_lazy_clone(origin);

@@ -27,6 +27,9 @@ constexpr DispatchKey kKey = DispatchKey::TESTING_ONLY_GenericMode;
 // intercepted before it reaches them.
 constexpr DispatchKeySet kRunsAgain({DispatchKey::FuncTorchDynamicLayerFrontMode, DispatchKey::Functionalize});
 
+// Layers that look at the arguments of an op, or note them, before its kernel does.
+constexpr DispatchKeySet kNotesArguments({DispatchKey::Tracer, DispatchKey::Python, DispatchKey::PythonTLSSnapshot});
+
 using Listeners = std::vector<OpListener*>;
 
 // The listeners of the installed interceptor. Lists are never freed: ops in flight on other threads may read them.
@@ -119,7 +122,7 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
       mark_sliceable(*info.list_op, call, length);
     }
   }
-  if (info.copies) call.whole_copy = whole_copy_of(call);
+  if (info.copies && !rest.has_any(kNotesArguments)) call.whole_copy = whole_copy_of(call);
   // The ops that listeners or the kernel run are not intercepted.
   const c10::impl::ExcludeDispatchKeyGuard unseen(kKey);
   Flight flight(*told, call);

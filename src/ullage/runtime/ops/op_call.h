@@ -30,12 +30,13 @@ struct StorageUse {
   bool written = false;  // the schema says that the op writes it (a few ops write more than they say)
   bool unread = false;   // the kernel will not look at its bytes, so they need not be there
   c10::intrusive_ptr<c10::StorageImpl> storage;  // keeps the storage alive, so that its address is not reused meanwhile
-  bool sliceable = false;  // a smaller pool would run the op in slices, and the largest of them would not use this
+  bool sliceable = false;  // a smaller pool would not hold this together with the others (store::OpInput)
 };
 
-// Where the two storages of a whole copy begin.
+// Where the two storages of a whole copy begin, and how long each is.
 struct WholeCopy {
   Address into, from;
+  Bytes size;
 };
 
 // Lives from begin() to end(), on the thread that runs the op.

@@ -225,7 +225,7 @@ void Planning::wait_at_exit() {
 // Notes the room that the plan may use. At a border of steps little moves, so the limit is steady then. The bytes that
 // were wasted at the worst moment of the observed steps are assumed to be wasted again. Storages that libraries
 // keep stay where they are. What planning leaves outside the pool is not the plan's to use. What was reserved for the
-// first steps is, once they have ended.
+// first steps is the plan's to use, because it is given up when they have ended.
 void Planning::note_room(Bytes of_recording) {
   const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;

@@ -42,7 +42,7 @@ class Charges final {
   PlanningRoom begin_planning(Bytes bytes);
   void end_planning();
   // Returns what the pool's limit, which is `limit` now, will be when the present step has ended. By then the process
-  // holds `more` outside the pool than now, and the reserve follows what was outside in this step.
+  // holds `more` outside the pool than now, and the reserve follows what was outside in the last steps.
   Bytes limit_after_step(Bytes limit, Bytes more) const;
 
  private:

@@ -168,7 +168,9 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
 Bytes Pool::least_for(const store::Shortage& shortage) const {
   const store::Refusal& r = shortage.refusal;
   const bool all_moves = shortage.can_move && shortage.spill_failure.empty();
-  if (all_moves || r.reason != store::Refusal::Reason::OverLimit) return budget_.least_with(shortage.at_once);
+  const bool lacks_room = r.needed > Bytes{};  // else something could not be read back
+  if (all_moves || !lacks_room || r.reason != store::Refusal::Reason::OverLimit)
+    return budget_.least_with(shortage.at_once);
   return r.needed + saturating_sub(budget_.stated(), r.limit);  // what cannot be moved out stays
 }
 
