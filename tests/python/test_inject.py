@@ -365,6 +365,22 @@ print(answers.get(), child.exitcode, held.sum().item() == held.numel())""")
     assert end.report["refused_requests"] >= 1, end
 
 
+def test_a_program_that_is_started_finds_room(runs: Runs) -> None:
+    """The pool is full of tensors that can be moved out, and nothing counts a new process before it has grown."""
+    end = runs.under(600 * MIB, sys.executable, "-c", """
+import subprocess, torch
+small = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(small.parameters(), 0.1, foreach=False)
+for _ in range(5):  # from now on nothing is reserved for first steps
+    small(torch.ones(1 << 17, 8)).sum().backward(); optimizer.step(); optimizer.zero_grad()
+held = [torch.full((1 << 20,), float(i)) for i in range(160)]  # 640 MiB
+for _ in range(4):
+    subprocess.run(['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=28M', 'count=200', 'status=none'], check=True)
+    print(all(float(t[-1]) == i for i, t in enumerate(held)))""")
+    assert (end.code, end.out) == (0, "True\n" * 4), end
+    kept(end)
+
+
 def test_what_a_childs_refusal_names_is_the_least(runs: Runs) -> None:
     """A child by fork cannot move out what it made itself, so the least is that beside the request."""
     end = runs.under(600 * MIB, sys.executable, "-c", """

@@ -3,7 +3,8 @@
 // Python maps torch long after this library's constructor has run. So if the process holds a Python, an audit hook is
 // set, which Python's C interface allows before the interpreter starts. The hook waits for the first import, which is
 // that of `site`, or the program's own if there is no `site`. It then puts a finder in front of sys.meta_path. The
-// finder lets torch be found as usual, and has the runtime brought in when torch's own code has run.
+// finder lets torch be found as usual, and has the runtime brought in when torch's own code has run. The hook also
+// hears that another program is about to be started.
 //
 // A sitecustomize on PYTHONPATH is not used. So the environment stays as it is, whoever brings a sitecustomize keeps
 // it, and python -I, -E and -S are reached too. Python is not linked: its functions are looked up. All but
@@ -157,13 +158,24 @@ void install_finder() {
   python.clear_error();
 }
 
-// Python cannot remove a hook. Once this is false, the hook costs a tenth of a microsecond for each audit event.
-bool waiting = true;
+bool waiting = true;  // for the first import
 
+// Is the interpreter about to start another program? (fork() is seen by the runtime itself.)
+bool starts_a_program(const char* event) {
+  for (const char* one : {"subprocess.Popen", "os.posix_spawn", "os.system", "os.spawn"}) {
+    if (std::strcmp(event, one) == 0) return true;
+  }
+  return false;
+}
+
+// Python cannot remove a hook. It costs a tenth of a microsecond for each audit event.
 int on_event(const char* event, Object*, void*) {
-  if (!waiting || std::strcmp(event, "import") != 0 || python.is_initialized() == 0) return 0;
-  waiting = false;
-  install_finder();
+  if (waiting && std::strcmp(event, "import") == 0 && python.is_initialized() != 0) {
+    waiting = false;
+    install_finder();
+  } else if (starts_a_program(event)) {
+    announce_a_new_process();
+  }
   return 0;
 }
 
