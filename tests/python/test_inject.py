@@ -290,6 +290,18 @@ for step in range(5):
         nets[1](nets[0](torch.ones(1, 4))).sum().backward()
         optimizer.step()""")
     assert end.code == 0 and end.report["steps"] == 5 + 2, end
+    end = runs.under(1 << 30, sys.executable, "-c", """
+import torch
+nets = [torch.nn.Linear(4, 4) for _ in range(3)]
+optimizers = [torch.optim.SGD(net.parameters()) for net in nets]
+for step in range(5):
+    for net, optimizer in zip(nets, optimizers):
+        net(torch.ones(1, 4)).sum().backward()
+        optimizer.step()
+for step in range(2):
+    last = torch.optim.SGD(nets[0].parameters())
+    last.step()""")
+    assert end.code == 0 and end.report["steps"] == 5 + 2, end
 
 
 def test_how_a_program_ends(runs: Runs) -> None:

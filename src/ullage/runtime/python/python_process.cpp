@@ -44,14 +44,18 @@ def _ullage_prepare():
         keys_of = ops.TorchBindOpOverload._fallthrough_keys
         ops.TorchBindOpOverload._fallthrough_keys = lambda self: [*keys_of(self), key]
 
+    # A step ends with a call of the optimizer that is called least often.
     def count_steps():
         import weakref
         calls, counts, recent = [0], weakref.WeakKeyDictionary(), 64
         def stepped(optimizer, *_):
             calls[0] += 1
-            counts[optimizer] = (counts.get(optimizer, (0, 0))[0] + 1, calls[0])
-            rarest = min(count for count, last in counts.values() if calls[0] - last < recent)
-            if counts[optimizer][0] == rarest:
+            own = counts.get(optimizer, (0, 0))[0] + 1
+            others = [count for one, (count, last) in counts.items() if one is not optimizer and calls[0] - last < recent]
+            counts[optimizer] = (own, calls[0])
+            if others and max(others) == own == 1:
+                return  # the first step goes on: it calls one optimizer after the other
+            if own <= min(others, default=own):
                 step_ended()
         sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook(stepped)
 
