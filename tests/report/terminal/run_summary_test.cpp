@@ -90,6 +90,15 @@ TEST(RunSummary, OfAPlanThatWasLeftSaysSo) {
   EXPECT_NE(summary(run).find("plan: 1.02 GiB, +120.0 ms a step, 1 op recomputed"), std::string::npos) << summary(run);
 }
 
+TEST(RunSummary, SaysIfMostOfWhatWasMovedOutWasNotWritten) {
+  SampleRun run;
+  run.moves(run.attach()).saved_writes.store((2_GiB).count);
+  EXPECT_NE(summary(run).find("moved out 3.00 GiB, of which 2.00 GiB had not changed and were not written, and back "
+                              "2.50 GiB in 12 steps"),
+            std::string::npos)
+      << summary(run);
+}
+
 TEST(RunSummary, LeavesOutOfTheMovingWhatIsNotKnown) {
   SampleRun run;
   store::LedgerSlot& slot = run.moves(run.attach());

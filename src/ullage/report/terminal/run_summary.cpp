@@ -134,7 +134,11 @@ std::string moving_line(const RunReport& report) {
     if (reason) return "nothing could be moved out: " + moving.message;
     return files.empty() ? "" : files + " and read again when they were used" + least;
   }
-  std::string line = fmt::format("moved out {} and back {}", to_string(moving.out), to_string(moving.back));
+  std::string line = "moved out " + to_string(moving.out);
+  if (moving.rewrites_avoided > moving.out / 2) {  // else the bytes moved out are about those written
+    line += ", of which " + to_string(moving.rewrites_avoided) + " had not changed and were not written,";
+  }
+  line += " and back " + to_string(moving.back);
   if (const std::uint64_t steps = report.steps.value_or(0); steps > 0) {
     line += fmt::format(" in {} step{}", steps, steps == 1 ? "" : "s");
   }
