@@ -60,7 +60,6 @@ def pictures():
     return torch.randn(4, 3, 16, 16)
 
 
-
 @case(saves=False)
 def copies_of_what_has_no_storage():
     """torch.func's wrappers and nested tensors, whose sizes and storages cannot be asked for."""

@@ -160,7 +160,7 @@ void install_finder() {
 
 bool waiting = true;  // for the first import
 
-// Is the interpreter about to start another program? (fork() is seen by the runtime itself.)
+// Is the interpreter about to start another program? The runtime itself sees a fork.
 bool starts_a_program(const char* event) {
   for (const char* one : {"subprocess.Popen", "os.posix_spawn", "os.system", "os.spawn"}) {
     if (std::strcmp(event, one) == 0) return true;

@@ -142,11 +142,11 @@ class Budget final : public Limit {
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
-  // parts: the larger of what is outside and what is kept for it, the margin, and what other processes hold, with
-  // kLeastAllowance for each other process. Charges
-  // are kept, and so is a reserve that is not lent. Bytes that other processes are only expected to take do not count,
-  // because a request is refused only after they were taken. On a card, charged bytes that do not stand outside do not
-  // count either: they are given back before a refusal.
+  // parts: the larger of what is outside and what is kept for it; the margin; and what other processes hold, with
+  // kLeastAllowance for each of them. Charges are kept, and so is a reserve that is not lent. Bytes that other
+  // processes are only expected to take do not count, because a request is refused only after they were taken. On a
+  // card, charged bytes that do not stand outside do not count either, because they are given back before a
+  // refusal.
   Bytes needed_beside(Bytes outside, Bytes others) const;
   // needed_beside() for a time in which nobody has asked for the limit since note_least(), so that nothing outside was
   // measured. On the CPU it then counts only if bytes are charged; else this is zero. On a card it always counts, with

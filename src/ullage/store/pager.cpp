@@ -232,7 +232,7 @@ bool PagerCore::fits(std::span<const OpInput> inputs) {
     }
   }
   const Bytes of_outputs = of_inputs + of_others;  // at most, for ops over lists
-  return pinned_ + store_.counts().slabs + of_inputs + of_outputs <= store_.counts().limit + files_to_let_go();
+  return fits_beside_pinned(of_inputs + of_outputs);
 }
 
 void PagerCore::saved(Address at) {
@@ -323,12 +323,7 @@ Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
 Bytes PagerCore::trim(Bytes headroom) {
   Lock lock(lock_);
   if (captures_ > 0) return {};  // idle pages stay too, because taking them away would wait for the device
-  ++moves_;
-  lock.unlock();
-  Bytes given_back = store_.trim(headroom);
-  lock.lock();
-  --moves_;
-  changed_.notify_all();
+  Bytes given_back = as_a_move(lock, [&] { return store_.trim(headroom); });
   let_go_of_unforeseen_reads(headroom);
   if (store_.excess() == Bytes{}) return given_back;
   given_back += give_way(lock);
@@ -524,6 +519,12 @@ Shortage PagerCore::shortage(const Refusal& refusal, const Tried& tried) {
   // The request itself is not noted: the program may go on without it.
   const Bytes at_once = note_at_once({}) + (tried.is_pinned ? Bytes{} : request);
   return {refusal, at_once, pinned_, spill_ != nullptr && !in_child_, spill_failure_};
+}
+
+// Is there room for so many bytes beside what cannot be evicted now?
+bool PagerCore::fits_beside_pinned(Bytes bytes) const {
+  const StoreCounts counts = store_.counts();
+  return pinned_ + counts.slabs + bytes <= counts.limit + files_to_let_go();
 }
 
 void PagerCore::note_pressure() {

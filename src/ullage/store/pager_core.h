@@ -155,6 +155,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes note_at_once(Bytes request);
   void keep_at_once(Bytes at_once);
   Bytes present() const;
+  bool fits_beside_pinned(Bytes bytes) const;
   Shortage shortage(const Refusal& refusal, const Tried& tried);
   void note_pressure();
   FaultAnswer no_room_at_a_fault();
@@ -174,6 +175,18 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes files_to_let_go() const;
 
   class Gate;
+
+  // Calls f() with the lock given up, and returns its result. Meanwhile a move is in flight.
+  template <class F>
+  auto as_a_move(Lock& lock, const F& f) {
+    ++moves_;
+    lock.unlock();
+    auto result = f();
+    lock.lock();
+    --moves_;
+    changed_.notify_all();
+    return result;
+  }
 
   // pager_moves.cpp. A function that takes a Lock may release it for a while; afterwards find() each Pageable* again.
   std::optional<Shortage> bring_back(Lock& lock, Address at, StorageId id, For whom);

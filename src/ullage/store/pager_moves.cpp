@@ -205,12 +205,7 @@ Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   storage->changed = false;
   const auto sharing = storage->shared ? Tier::Sharing::WithAFork : Tier::Sharing::None;
   Gate gate(*this, at, *storage);
-  ++moves_;
-  lock.unlock();
-  Status written = spill_->write(*slot, at, sharing, &gate);
-  lock.lock();
-  --moves_;
-  changed_.notify_all();
+  Status written = as_a_move(lock, [&] { return spill_->write(*slot, at, sharing, &gate); });
 
   storage = find(at, id);
   if (storage != nullptr) storage->writing = false;
@@ -306,12 +301,7 @@ std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id,
   storage->where = Where::Returning;
   if (storage->staged) --staged_;
   storage->staged.reset();
-  ++moves_;
-  lock.unlock();
-  const Status read = spill_->read(slot, staged);
-  lock.lock();
-  --moves_;
-  changed_.notify_all();
+  const Status read = as_a_move(lock, [&] { return spill_->read(slot, staged); });
 
   storage = find(at, id);
   if (storage == nullptr) {
@@ -347,7 +337,7 @@ Pager::Copy PagerCore::copy_storage(Address into, Address from, Bytes size) {
   const bool can_move = settings_.heal_faults && spill_ != nullptr && !in_child_ && captures_ == 0;
   if (!can_move || source->second.pins > 0) return Copy::NeedsBoth;
   const Bytes both = to->second.pins > 0 ? source->second.span : source->second.span * 2;
-  if (pinned_ + store_.counts().slabs + both <= store_.counts().limit + files_to_let_go()) return Copy::CanDoWithout;
+  if (fits_beside_pinned(both)) return Copy::CanDoWithout;
 
   const StorageId into_id = to->second.id;
   const StorageId from_id = source->second.id;
@@ -380,12 +370,7 @@ bool PagerCore::read_over(Lock& lock, Address into, StorageId into_id, Address f
   const SpillSlot slot = *source->slot;
   target->writing = true;            // so that nobody writes it out meanwhile, not even for a fault
   source->where = Where::Returning;  // so that nobody moves it, and free() leaves its slot
-  ++moves_;
-  lock.unlock();
-  const Status read = spill_->read(slot, into);
-  lock.lock();
-  --moves_;
-  changed_.notify_all();
+  const Status read = as_a_move(lock, [&] { return spill_->read(slot, into); });
   target = find(into, into_id);
   if (target != nullptr) target->writing = false;
   source = find(from, from_id);
