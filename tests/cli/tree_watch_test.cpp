@@ -69,6 +69,51 @@ TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
   EXPECT_LE(Bytes{page->tree_peak.load()}, kHeld * 3 + beside);
 }
 
+TEST_F(TreeWatchTest, TellsWhatAChildHoldsOnlyBecauseItsParentHadIt) {
+  const auto inherited = [&] {
+    counted_tree(*page, getpid());
+    return Bytes{own.inherited.load()};
+  };
+  own.left_to_children.store((9_MiB).count), own.generation.store(4);
+  EXPECT_EQ(inherited(), 0_B) << "it has no child";
+  EXPECT_EQ(Bytes{own.left_counted.load()}, 9_MiB);
+  const ForkedChild child = child_with(kHeld);
+  store::LedgerSlot& slot = page->slots[3];
+  slot.pid.store(child.pid()), slot.generation.store(4);
+  EXPECT_EQ(inherited(), 0_B) << "this process did not fork it";
+  slot.parent.store(std::uint64_t(getpid()));
+  EXPECT_EQ(inherited(), 9_MiB);
+  slot.inherited_used.store((2_MiB).count);
+  EXPECT_EQ(inherited(), 7_MiB);
+  slot.generation.store(3);
+  EXPECT_EQ(inherited(), 0_B) << "it was forked before";
+  slot.generation.store(4);
+  own.left_to_children.store((900_GiB).count);
+  EXPECT_LE(inherited(), kHeld * 3 + beside) << "it cannot hold more than it holds";
+  slot.inherited_used.store((901_GiB).count);
+  EXPECT_EQ(inherited(), 0_B);
+}
+
+TEST_F(TreeWatchTest, AChildThatRunsAnotherProgramInheritsNothing) {
+  constexpr std::size_t kReserved = std::size_t{1} << 40U;
+  void* pool = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(pool, MAP_FAILED);
+  const pid_t child = fork();
+  if (child == 0) {
+    execlp("sleep", "sleep", "100", nullptr);
+    _exit(1);
+  }
+  while (store::mapped_of(child) > store::mapped_of(getpid()) / 2) usleep(1000);
+  store::LedgerSlot& slot = page->slots[3];
+  slot.pid.store(child), slot.parent.store(std::uint64_t(getpid()));
+  own.left_to_children.store((1_MiB).count);
+  EXPECT_EQ(counted_tree(*page, getpid())->size(), 2u);
+  EXPECT_EQ(own.inherited.load(), 0u);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  munmap(pool, kReserved);
+}
+
 TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
   const ForkedChild child = child_with(kHeld);
   const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
@@ -223,7 +268,7 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   EXPECT_LT(*follow_tree(*page, tree), 1_MiB) << "it was not forked moments ago";
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   slot.forked_at.store(std::uint64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
-  slot.made_by_fork.store(1);
+  slot.parent.store(1);
   slot.copies_expected.store((3_MiB).count);
   EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
   EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";

@@ -21,10 +21,15 @@ struct OtherProcesses final : Tree {
   }
   void lease(Bytes bytes) override { leased += bytes; }
   void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
+  Bytes inherited() override { return inherits; }
+  bool is_counted() override { return true; }
+  void forking(bool) override {}
   void forked() override {}
   void diverged(Bytes) override {}
+  void left_to_children(Bytes) override {}
+  void used_inherited(Bytes) override {}
   bool can_count = true;
-  Bytes counted, expects, leased, taken, lacking;
+  Bytes inherits, counted, expects, leased, taken, lacking;
   std::uint64_t count_of_others = 0;
 };
 
@@ -302,6 +307,34 @@ TEST_F(BudgetTest, TheLeastHoldsTheOtherProcessesButNotWhatIsOnlyExpectedOfThem)
   tree.count_of_others = 4;
   budget.resident_limit(0_B);
   EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 14_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance * 5);
+}
+
+TEST_F(BudgetTest, TheLeastLeavesOutWhatChildrenInheritedIfAllOfItWouldHaveBeenEvicted) {
+  const auto least = [&](Bytes others_hold, Bytes at_once) {
+    others = others_hold;
+    budget.resident_limit(0_B);
+    others = 0_B;  // for the next moment
+    return budget.note_least(at_once);
+  };
+  const Bytes alone = 105_MiB + Budget::kMargin + Budget::kLeastAllowance;
+  budget.note_fork(300_MiB);
+  budget.note_fork(500_MiB);
+  tree.inherits = 90_MiB;
+  EXPECT_EQ(least(100_MiB, 100_MiB), alone + 10_MiB + 100_MiB) << "the 300 MiB would not fit";
+  EXPECT_EQ(least(0_B, 285_MiB), alone + 285_MiB);
+  EXPECT_EQ(least(0_B, 290_MiB), alone + 290_MiB) << "the 300 MiB might fit, but nothing was inherited then";
+  EXPECT_EQ(least(100_MiB, 285_MiB), alone + 100_MiB + 285_MiB);
+  others = 100_MiB;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.least_with(300_MiB), alone + 100_MiB + 300_MiB);
+}
+
+TEST_F(BudgetTest, ChildrenInheritNoMoreThanOthersHold) {
+  budget.note_fork(300_MiB);
+  tree.inherits = 300_MiB, tree.expects = 30_MiB, others = 100_MiB;
+  budget.resident_limit(0_B);
+  others = 0_B;
+  EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance);
 }
 
 // An op's scratch is charged when the op begins. Idle pages may serve it, without a question for the limit, and the

@@ -115,9 +115,11 @@ class PagerForkPages : public PagerTest {
   Pager::Settings counting() {
     Pager::Settings settings;
     settings.diverged = [this](Bytes bytes) { diverged_ += bytes; };
+    settings.left_to_children = [this](Bytes bytes) { left_ += bytes; };
+    settings.used_inherited = [this](Bytes bytes) { used_ += bytes; };
     return settings;
   }
-  Bytes diverged_;
+  Bytes diverged_, left_, used_;
 };
 
 TEST_F(PagerForkPages, TellsWhatTheChildHasAndThisProcessNoMore) {
@@ -142,6 +144,7 @@ TEST_F(PagerForkPages, TellsWhatTheChildHasAndThisProcessNoMore) {
   EXPECT_EQ(diverged_, 11_MiB) << "what came back is this process's alone";
   pager_->free(read);
   EXPECT_EQ(diverged_, 14_MiB);
+  EXPECT_EQ(left_, 14_MiB);
 }
 
 TEST_F(PagerForkPages, SmallBlocksAreTakenForWritten) {
@@ -149,6 +152,7 @@ TEST_F(PagerForkPages, SmallBlocksAreTakenForWritten) {
   make(64_B, 1);
   fork_once();
   EXPECT_EQ(diverged_, store_->counts().slabs);
+  EXPECT_EQ(left_, Bytes{}) << "they cannot be evicted before a fork";
   EXPECT_GT(diverged_, Bytes{});
 }
 
@@ -197,6 +201,27 @@ TEST_F(PagerForkPages, AChildGetsWhatThereIsRoomForTwice) {
   EXPECT_TRUE(holds(first, 5_MiB, 1) && holds(second, 4_MiB, 2));
   pager_->free(first), pager_->free(second);
   EXPECT_EQ(diverged_, shared);
+}
+
+TEST_F(PagerForkPages, AChildTellsOnceWhatItUsesOfItsParent) {
+  open(16_MiB, 1_GiB, counting());
+  const Address used = make(3_MiB, 1), touched = make(2_MiB, 2);
+  make(1_MiB, 3);
+  ASSERT_TRUE(pager_->planned().spill(touched));
+  pager_->before_fork();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    pager_->after_fork_in_child();
+    const Address own = make(5_MiB, 4);
+    for (int i = 0; i < 2; ++i) begin(1, {used, own}), pager_->end_op();
+    const bool told_of_ops = used_ == 3_MiB;
+    const bool right = holds(touched, 2_MiB, 2);  // a page fault
+    _exit(told_of_ops && right && used_ == 5_MiB ? 0 : 1);
+  }
+  pager_->after_fork_in_parent();
+  EXPECT_EQ(exit_of_child(child), 0);
+  EXPECT_EQ(used_, Bytes{});
 }
 
 // Pages that the parent evicts later stay resident in the child as long as it lives.

@@ -358,6 +358,15 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   EXPECT_EQ(others_of(ledger.page(), own), 115_MiB);
 }
 
+TEST_F(LedgerTest, WhatAParentLeavesToItsChildrenGrowsWithTheOthers) {
+  LedgerSlot own;
+  own.inherited.store((20_MiB).count);
+  own.left_to_children.store((50_MiB).count), own.left_counted.store((45_MiB).count);
+  EXPECT_EQ(inherited_from(own), 25_MiB);
+  own.unseen_children.store(1);
+  EXPECT_EQ(inherited_from(own), 0_MiB);
+}
+
 TEST_F(LedgerTest, OfTwoThatLackBytesTheFirstGetsThem) {
   Ledger ledger = make();
   LedgerPage& page = ledger.page();

@@ -86,7 +86,7 @@ Bytes copies_of(const TreeMember& now, const store::ResidentPages& before, store
   }
   const Bytes faulted = store::faulted_of(now.pid);
   const Bytes grown = saturating_sub(now.resident.all(), before.all());
-  if (slot->made_by_fork.load() != 0) {  // the parent's stays: its faults include its kernels' scratch
+  if (slot->parent.load() != 0) {  // the parent's stays: its faults include its kernels' scratch
     const Bytes expected{slot->copies_expected.load()};
     slot->copies_expected.store(std::min(expected, saturating_sub(store::Budget::kForkedInPython, faulted)).count);
   }
@@ -134,6 +134,7 @@ std::optional<std::vector<TreeMember>> look_at_tree(const store::LedgerPage& pag
     if (const store::LedgerSlot* slot = slot_of(page, pid)) {
       member.slot_rss = slot->rss.load();
       member.slot_diverged = slot->diverged.load();
+      member.slot_left = slot->left_to_children.load();
     }
   }
   if (pids.size() == 1) return tree;
@@ -176,11 +177,30 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
   }
 }
 
+// What the children of `parent` hold only because it was in its pool at the fork (LedgerSlot::inherited): what it left
+// to them, without all that processes made by fork used of their parents. A child that runs another program holds
+// nothing of it. Such a child lacks the address range that a pool reserves.
+Bytes inherited_from(store::LedgerPage& page, const std::vector<TreeMember>& tree, const TreeMember& parent) {
+  const store::LedgerSlot& own = *slot_of(page, parent.pid);
+  Bytes used{}, held{};
+  for (const TreeMember& member : tree) {
+    const store::LedgerSlot* slot = slot_of(page, member.pid);
+    if (slot == nullptr || slot->parent.load() == 0) continue;
+    used += Bytes{slot->inherited_used.load()};
+    const bool is_child = slot->parent.load() == static_cast<std::uint64_t>(parent.pid);
+    if (!is_child || slot->generation.load() != own.generation.load()) continue;
+    if (store::mapped_of(member.pid) > store::mapped_of(parent.pid) / 2) held += member.resident.all();
+  }
+  return std::min(saturating_sub(Bytes{parent.slot_left}, used), held);
+}
+
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
   if (page.card.load() != 0) return;
   for (const TreeMember& member : tree) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
     if (slot == nullptr) continue;
+    slot->inherited.store(member.slot_left > 0 ? inherited_from(page, tree, member).count : 0);
+    slot->left_counted.store(member.slot_left);
     slot->rss_counted.store(member.slot_rss);
     slot->diverged_counted.store(member.slot_diverged);
     if (tree.size() == 1) slot->copies_expected.store(0);

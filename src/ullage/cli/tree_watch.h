@@ -27,8 +27,9 @@ struct TreeMember {
   Bytes proportional;
   Bytes with_others;  // of pages that other processes have too, each whole
   Bytes faulted;      // the most that its minor page faults so far can have got (store::faulted_of)
-  // LedgerSlot::rss and ::diverged, read before the process was counted. So the count includes all that they include.
-  std::uint64_t slot_rss = 0, slot_diverged = 0;
+  // LedgerSlot::rss, ::diverged and ::left_to_children, read before the process was counted. So the count includes all
+  // that they include.
+  std::uint64_t slot_rss = 0, slot_diverged = 0, slot_left = 0;
 };
 
 // Counts `root` (the program), its descendants and every process that has a slot in `page`. Takes milliseconds for each

@@ -118,7 +118,7 @@ struct RunReport {
   std::optional<Bytes> pool_peak;     // peak of the pool's live bytes
   std::optional<Bytes> pool_resident_peak;
   std::optional<Bytes> plain_pool_peak;  // none if a request was refused: the plain program would have gone on
-  std::optional<Bytes> plain_total;      // about what the plain program would hold: plain_pool_peak and outside_pool
+  std::optional<Bytes> plain_total;      // at least what the plain program would hold: plain_pool_peak and outside_pool
   std::optional<Bytes> refused_request;  // bytes of the last refused request
   std::optional<Bytes> least_budget;     // the least budget with which this run could have come as far as it did
   Moving moving;

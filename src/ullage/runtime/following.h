@@ -4,8 +4,8 @@
 // Follows a program: intercepts its ops and the tensors that autograd saves, and passes both on to all listeners
 // (pager, recorder, the follower of a plan). A program is followed from the beginning if it is recorded, if
 // its bf16 ops are counted from the first one on, or if it begins with a plan from a file. On a device where page
-// faults cannot restore storages (a card), every program is. Otherwise it is followed once the pool nears its limit, so
-// that a program that fits pays nothing. The constructor's `due` decides.
+// faults cannot restore storages (a card), every program is. Otherwise it is followed once the pool nears its limit or
+// much of it is shared by a fork, so that any other program that fits pays nothing. The constructor's `due` decides.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/interceptor.h"

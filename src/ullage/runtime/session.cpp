@@ -224,7 +224,11 @@ class Running final : public Session, public PoolListener {
       settings.files = &files_;
       settings.in_files = [this](Bytes there, Bytes coming) { budget_.in_files(there, coming); };
     }
-    if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
+    if (store::Tree* tree = settings_.tree) {
+      settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
+      settings.left_to_children = [tree](Bytes bytes) { tree->left_to_children(bytes); };
+      settings.used_inherited = [tree](Bytes bytes) { tree->used_inherited(bytes); };
+    }
     return settings;
   }
 
@@ -279,7 +283,7 @@ class Running final : public Session, public PoolListener {
     const bool counts = settings_.counts_half && !settings_.casts_if_needed;
     const bool at_once = recorder_ || announced_alone || counts;
     following_.emplace(std::move(ops), std::move(saves),
-                       [this, at_once] { return at_once || pager_->under_pressure(); });
+                       [this, at_once] { return at_once || shares_much_ || pager_->under_pressure(); });
     if (Status installed = following_->install(); !installed && settings_.warn)
       settings_.warn(installed.error().text());
     if (at_once) following_->follow_this_thread();
@@ -351,8 +355,20 @@ class Running final : public Session, public PoolListener {
     if (!device_->is_kept_by_forks()) {
       pthread_atfork(nullptr, nullptr, child);
     } else {
-      pthread_atfork([] { running->pager_->before_fork(); }, [] { running->after_fork_in_parent(); }, child);
+      pthread_atfork([] { running->before_fork(); }, [] { running->after_fork_in_parent(); }, child);
     }
+  }
+
+  void before_fork() {
+    if (store::Tree* tree = settings_.tree; tree != nullptr && tree->is_counted() && moves_ && following_) {
+      const store::StoreCounts counts = store_->counts();
+      if (counts.live * kMuchOfLimit > counts.limit) shares_much_ = true;
+      // The child begins with this thread's state, so it is followed from its first op on.
+      if (shares_much_) following_->follow_this_thread();
+      tree->forking(shares_much_);
+      if (shares_much_) budget_.note_fork(counts.live);
+    }
+    pager_->before_fork();
   }
 
   void after_fork_in_parent() {
@@ -457,6 +473,10 @@ class Running final : public Session, public PoolListener {
   // Of the garbage collection in progress. The charge may be given up before the collection ends.
   Bytes shared_before_, announced_copies_;
   std::atomic<std::uint64_t> charged_for_copies_{0};
+  // Parent and child are followed from a fork on if more than one part in so many of the pool's limit was live: which
+  // shared pages the parent writes, and what the child uses of them, is known of followed ops only.
+  static constexpr std::uint64_t kMuchOfLimit = 8;
+  std::atomic<bool> shares_much_{false};
   std::atomic<std::uint64_t> refused_at_once_{0};  // Shortage::at_once of the last refused request
   bool in_child_ = false;                          // made by fork
   bool has_nothing_ = false;                       // a child made by fork that cannot use the parent's device (a card)

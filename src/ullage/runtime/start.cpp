@@ -59,12 +59,18 @@ void expect_copies() {
 // holds at first are its parent's and are counted there. `counted`: a launcher counts the pages that the child copies.
 store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   if (ledger.page().card.load() != 0) return nullptr;  // the card is its parent's
-  const store::LedgerSlot* parent = own_slot;
+  store::LedgerSlot* parent = own_slot;
   own_slot = ledger.claim_slot();
   in_child = true;
-  if (own_slot == nullptr) return nullptr;
-  if (parent != nullptr) own_slot->others.store(parent->others.load());
-  own_slot->made_by_fork.store(1);
+  if (own_slot == nullptr) {
+    if (parent != nullptr) parent->unseen_children.store(1);
+    return nullptr;
+  }
+  if (parent != nullptr) {
+    own_slot->others.store(parent->others.load());
+    own_slot->generation.store(parent->generation.load());
+  }
+  own_slot->parent.store(static_cast<std::uint64_t>(::getppid()));
   if (counted) expect_copies();
   const Bytes resident = store::resident_now();
   own_slot->rss_counted.store(resident.count);
@@ -88,6 +94,8 @@ class LedgerTree final : public store::Tree {
     return store::others_of(page_, own_slot);
   }
   Bytes expected() override { return store::expected_of(page_, own_slot); }
+  bool is_counted() override { return counted_; }
+  Bytes inherited() override { return in_child || own_slot == nullptr ? Bytes{} : store::inherited_from(*own_slot); }
   std::uint64_t processes() override { return store::processes_beside(page_, own_slot); }
   bool count(Bytes lacking) override {
     if (!counted_ || others() == Bytes{}) return false;
@@ -105,11 +113,26 @@ class LedgerTree final : public store::Tree {
     own_slot->rss.fetch_add(taken.count);  // until the watch measures again
     own_slot->leased.fetch_sub(leased.count);
   }
+  void forking(bool followed) override {
+    if (own_slot == nullptr) return;
+    const std::uint64_t unseen = followed ? 0 : 1;
+    if (own_slot->unseen_children.exchange(unseen) == unseen && own_slot->left_to_children.load() == 0) return;
+    own_slot->generation.fetch_add(1);
+    own_slot->inherited.store(0);
+    own_slot->left_to_children.store(0);
+    own_slot->left_counted.store(0);
+  }
   void forked() override {
     if (counted_ && own_slot != nullptr) expect_copies();
   }
   void diverged(Bytes bytes) override {
     if (counted_ && own_slot != nullptr) own_slot->diverged.fetch_add(bytes.count);
+  }
+  void left_to_children(Bytes bytes) override {
+    if (counted_ && !in_child && own_slot != nullptr) own_slot->left_to_children.fetch_add(bytes.count);
+  }
+  void used_inherited(Bytes bytes) override {
+    if (own_slot != nullptr) own_slot->inherited_used.fetch_add(bytes.count);
   }
 
  private:

@@ -24,17 +24,58 @@ Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<B
       tree_(tree),
       lends_(lends),
       outside_(outside_start.count),
-      outside_for_good_(outside_start.count),
-      least_((least(outside_start, warm_up) + kLeastAllowance).count) {}
+      outside_for_good_(outside_start.count) {
+  const Bytes first = least(outside_start, warm_up) + kLeastAllowance;
+  least_.raise_to({first, first});
+}
 
 Bytes Budget::others() const { return tree_ != nullptr ? tree_->others() : Bytes{}; }
 
-Bytes Budget::needed_beside(Bytes outside, Bytes others) const {
-  const Bytes expected = others > Bytes{} ? tree_->expected() : Bytes{};
+Bytes Budget::needed_beside(Bytes outside, Bytes others, Bytes expected) const {
   const Bytes standing = std::min(Bytes{charged_.load()}, saturating_sub(outside, outside_start_));
   const Bytes kept = lends_ ? charged_outside() : Bytes{set_aside_.load()} + standing;
   const Bytes chance = kLeastAllowance * (others > Bytes{} ? tree_->processes() : 0);
   return std::max(outside, kept) + kMargin + saturating_sub(others, expected) + chance;
+}
+
+Budget::Needed Budget::needed(Bytes outside) const {
+  const Bytes others_now = others();
+  if (others_now == Bytes{}) {
+    const Bytes all = needed_beside(outside, {}, {});
+    return {all, all};
+  }
+  const Bytes inherited = tree_->inherited();
+  const Bytes expected = tree_->expected();
+  const Bytes there = saturating_sub(others_now, expected);
+  const Bytes all = needed_beside(outside, others_now, expected);
+  return {all, saturating_sub(all, std::min(inherited, there))};
+}
+
+Budget::Needed Budget::with(const Needed& beside, Bytes at_once) {
+  return {beside.all + at_once + kLeastAllowance, beside.uninherited + at_once + kLeastAllowance};
+}
+
+Budget::Needed Budget::lower(const Needed& a, const Needed& b) {
+  return {std::min(a.all, b.all), std::min(a.uninherited, b.uninherited)};
+}
+
+Bytes Budget::counted(const Needed& least) const {
+  return least.uninherited + kMargin < Bytes{evicts_below_.load()} ? least.uninherited : least.all;
+}
+
+void Budget::note_fork(Bytes live) {
+  const std::uint64_t below = (live + outside_for_good() + kMargin).count;
+  for (std::uint64_t now = evicts_below_.load(); below < now && !evicts_below_.compare_exchange_weak(now, below);) {
+  }
+}
+
+void Budget::Highest::raise_to(const Needed& needed) {
+  raise(all, needed.all);
+  raise(uninherited, needed.uninherited);
+}
+
+Budget::Needed Budget::Highest::exchange(const Needed& needed) {
+  return {Bytes{all.exchange(needed.all.count)}, Bytes{uninherited.exchange(needed.uninherited.count)}};
 }
 
 Bytes Budget::note_for_good(Bytes outside) {
@@ -52,7 +93,7 @@ Bytes Budget::beside(Bytes pool_resident) {
   const Bytes for_good = note_for_good(outside_now);
   raise(outside_of_step_, saturating_sub(for_good, Bytes{charged_.load() + taken_from_reserve_.load()}));
   const Bytes others_now = others();
-  raise(needed_lately_, needed_beside(for_good, others_now));
+  needed_lately_.raise_to(needed(for_good));
   const Bytes files{files_there_.load() + files_coming_.load()};
   return files + std::max(for_good, expected_outside()) + kMargin + others_now;
 }
@@ -78,7 +119,7 @@ bool Budget::recount(Bytes needed) {
 
 void Budget::charge(Bytes bytes) {
   if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_for_good_.load());
-  if (lends_) raise(needed_lately_, needed_beside({}, others()));
+  if (lends_) needed_lately_.raise_to(needed({}));
 }
 
 void Budget::discharge(Bytes bytes) {
@@ -100,27 +141,32 @@ Bytes Budget::expected_after_step() const {
   return expected_with(set_aside_after(std::max(outside_of_step_.load(), outside_of_last_step_.load())));
 }
 
-Bytes Budget::still_needed() const {
+Budget::Needed Budget::still_needed() const {
   const bool still = !lends_ || charged_.load() > 0;
-  return still ? needed_beside(lends_ ? Bytes{} : outside_for_good(), others()) : Bytes{};
+  return still ? needed(lends_ ? Bytes{} : outside_for_good()) : Needed{};
 }
 
 Bytes Budget::least_with(Bytes at_once) const {
-  Bytes beside = std::max(Bytes{needed_lately_.load()}, still_needed());
-  if (left_out_.load()) beside = std::min(beside, Bytes{beside_last_.load()});
-  return std::max(Bytes{least_.load()}, at_once + beside + kLeastAllowance);
+  Highest sum;
+  sum.raise_to(needed_lately_.now());
+  sum.raise_to(still_needed());
+  const Needed beside = left_out_.load() ? lower(sum.now(), beside_last_.now()) : sum.now();
+  Highest all;
+  all.raise_to(least_.now());
+  all.raise_to(with(beside, at_once));
+  return counted(all.now());
 }
 
 Bytes Budget::note_least(Bytes at_once) {
-  const Bytes needed{needed_lately_.exchange(still_needed().count)};
-  if (!left_out_.load()) beside_last_.store(needed.count);
-  raise(least_, at_once + std::min(needed, Bytes{beside_last_.load()}) + kLeastAllowance);
-  return Bytes{least_.load()};
+  const Needed needed = needed_lately_.exchange(still_needed());
+  if (!left_out_.load()) beside_last_.exchange(needed);
+  least_.raise_to(with(lower(needed, beside_last_.now()), at_once));
+  return counted(least_.now());
 }
 
 void Budget::leave_out_of_least(bool begins) {
   left_out_.store(begins);
-  if (!begins) needed_lately_.store(0);
+  if (!begins) needed_lately_.exchange({});
 }
 
 std::uint64_t Budget::set_aside_after(std::uint64_t most) const {

@@ -90,6 +90,13 @@ class Budget final : public Limit {
   // needed for it. Notes nothing, because the program may catch the error and go on without the request.
   Bytes least_with(Bytes at_once) const;
 
+  // Call this before a fork that Tree::forking() was told to count. `live`: the pool's live bytes.
+  //
+  // If `live` does not fit into a budget, a run in it has evicted something before the fork, and so it evicts all that
+  // it can before the fork. Its children inherit nothing. So if the least without what children inherited
+  // (Tree::inherited()) is such a budget, that is the least. Else the least is the one with it.
+  void note_fork(Bytes live);
+
   // Call this when a step of the program ends. From the third step on the reserve follows the bytes that were outside.
   void end_step();
   // What expected_outside() will be after end_step(), if no more is outside until then than in this step so far and in
@@ -147,11 +154,22 @@ class Budget final : public Limit {
   // processes are only expected to take do not count, because a request is refused only after they were taken. On a
   // card, charged bytes that do not stand outside do not count either, because they are given back before a
   // refusal.
-  Bytes needed_beside(Bytes outside, Bytes others) const;
-  // needed_beside() for a time in which nobody has asked for the limit since note_least(), so that nothing outside was
+  Bytes needed_beside(Bytes outside, Bytes others, Bytes expected) const;
+  // Two figures: with what children inherited, and without it (note_fork()).
+  struct Needed {
+    Bytes all, uninherited;
+  };
+  // needed_beside() and the same without Tree::inherited().
+  Needed needed(Bytes outside) const;
+  // Adds to both what the pool needs at once and kLeastAllowance.
+  static Needed with(const Needed& beside, Bytes at_once);
+  static Needed lower(const Needed& a, const Needed& b);
+  // Which of the two the least is.
+  Bytes counted(const Needed& least) const;
+  // needed() for a time in which nobody has asked for the limit since note_least(), so that nothing outside was
   // measured. On the CPU it then counts only if bytes are charged; else this is zero. On a card it always counts, with
   // what was outside at the last measurement.
-  Bytes still_needed() const;
+  Needed still_needed() const;
   // The bytes outside the pool when the first of the present charges was made, plus all charges; zero if nothing is
   // charged.
   Bytes charged_outside() const;
@@ -174,10 +192,18 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> steps_{0};
   // The most in this step and in the last one, without charges and without what was taken from the reserve.
   std::atomic<std::uint64_t> outside_of_step_{0}, outside_of_last_step_{0};
-  std::atomic<std::uint64_t> needed_lately_{0};  // the highest needed_beside() since note_least()
-  // The value of needed_lately_ at the last note_least() outside a stretch of leave_out_of_least().
-  std::atomic<std::uint64_t> beside_last_{0};
-  std::atomic<std::uint64_t> least_;
+  // A Needed that several threads may raise.
+  struct Highest {
+    std::atomic<std::uint64_t> all{0}, uninherited{0};
+    void raise_to(const Needed& needed);
+    Needed now() const { return {Bytes{all.load()}, Bytes{uninherited.load()}}; }
+    Needed exchange(const Needed& needed);
+  };
+  Highest needed_lately_;  // the highest needed() since note_least()
+  Highest beside_last_;    // needed_lately_ at the last note_least() outside a stretch of leave_out_of_least()
+  Highest least_;
+  // The least budget that has room for the live bytes of each fork so far, estimated from below.
+  std::atomic<std::uint64_t> evicts_below_{UINT64_MAX};
   std::atomic<bool> left_out_{false};
   bool follows_steps_ = false;  // the reserve follows what steps were seen to take (end_step())
 };

@@ -210,7 +210,11 @@ LedgerSlot* Ledger::claim_slot() {
     if (slot.pid.load() != self) continue;
     slot.ended.store(0);
     slot.forked_at.store(0);
-    slot.made_by_fork.store(0);
+    slot.parent.store(0);
+    for (Word* word : {&slot.left_to_children, &slot.left_counted, &slot.generation, &slot.inherited,
+                       &slot.inherited_used, &slot.unseen_children}) {
+      word->store(0);
+    }
     slot.copies_expected.store(0);
     slot.lacking.store(0);
     slot.giving_way.store(0);
@@ -276,6 +280,13 @@ Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
     if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
   }
   return sum;
+}
+
+// The launcher writes `inherited` first. So in a race this is too low or right.
+Bytes inherited_from(const LedgerSlot& own) {
+  if (own.unseen_children.load() != 0) return {};
+  const Bytes since = saturating_sub(Bytes{own.left_to_children.load()}, Bytes{own.left_counted.load()});
+  return since + Bytes{own.inherited.load()};
 }
 
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own) {

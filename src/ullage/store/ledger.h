@@ -48,8 +48,8 @@ struct SharedText {
 using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free);
 
-// The figures of one process of the program's tree. The process writes them. The launcher writes `others`,
-// `rss_counted` and `diverged_counted`, and lowers `copies_expected`. If the budget is a card's, the figures of `rss`
+// The figures of one process of the program's tree. The process writes them. The launcher writes `others`
+// and the figures that end in `counted`, and lowers `copies_expected`. If the budget is a card's, the figures of `rss`
 // and `outside` are bytes of the card.
 struct LedgerSlot {
   static constexpr std::size_t kStepTimes = 1024;
@@ -66,12 +66,20 @@ struct LedgerSlot {
   Word lacking{0};          // bytes without which a request is about to be refused; the other processes give way to it
   Word giving_way{0};       // 1: the watch is making the pool give way now
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
-  Word made_by_fork{0};     // 1: fork made the process
+  Word parent{0};           // the process that made it by fork; 0: it was not made by fork
   Word copies_expected{0};  // bytes that it is still expected to copy of the pages shared by the fork at forked_at
   // Bytes of pages shared by fork that this process wrote or gave up. Until then these pages counted once, as this
   // process's. From then on they count as the other processes' too, whose sum grew by as many bytes.
   Word diverged{0};
   Word diverged_counted{0};  // diverged when the launcher counted last
+  // The part of `diverged` that was storages of a process that was not made by fork. It begins anew at a fork before
+  // which it had grown. Then the children get a new `generation`: those that hold these bytes alone.
+  Word left_to_children{0};
+  Word left_counted{0};      // left_to_children when the launcher counted last
+  Word generation{0};        // of the children that it forks now; in a child: the one that it is of
+  Word inherited{0};         // what its children held of left_to_children when the launcher counted last
+  Word inherited_used{0};    // bytes of its parent's storages that a process made by fork has used
+  Word unseen_children{0};   // 1: a child found no slot, so nobody knows what it uses
   Word rss_peak{0};          // the larger of the peak of rss and VmHWM as last read
   Word outside{0};           // resident bytes outside the pool
   Word outside_expected{0};  // bytes reserved for the outside at the start
@@ -142,7 +150,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 15;
+  static constexpr std::uint32_t kLayout = 16;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -240,6 +248,8 @@ bool is_alive(const LedgerSlot& slot);
 // - for each process, the own one too: the copies of shared pages that are expected (copies_expected), and those made
 //   since that count (diverged - diverged_counted).
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
+// The part of others_of() that children of the process hold only because it was in the process's pool at the fork.
+Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that is expected and not there yet: copies_expected and lacking.

@@ -53,6 +53,7 @@ struct Pageable : Uses {
   bool changed = false;            // the program wrote to it while it was written out: that copy is worthless
   bool unchanged = false;          // it came back from its slot and was not written since: its eviction saves a write
   bool shared = false;             // its pages are shared with a forked process: a write copies them
+  bool inherited = false;          // in a child made by fork: its parent's, and not used here yet
   std::uint32_t pins = 0;          // one per running op that uses or made it, one while not `met`, one if `captured`
   bool met = true;                 // false: no op used or made it yet (Pager::Settings::libraries_take_blocks)
   bool captured = false;           // a captured graph uses it: it stays pinned for good

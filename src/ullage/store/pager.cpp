@@ -145,6 +145,7 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
     }
     if (input.sliceable && found->second.pins == 0) ops.frames.back().sliceable += found->second.span;
     pin(found->second);
+    use_inherited(found->second);
     ++found->second.ops;
     meet(found->second);
     if (captures_ > 0 && !std::exchange(found->second.captured, true)) pin(found->second);
@@ -421,6 +422,7 @@ void PagerCore::after_fork_in_child() {
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;
+  for (auto& [at, storage] : storages_) storage.inherited = true;
   childs_share_ = store_.counts().limit / 2;  // of the parent's last limit: the child keeps as much as the parent
   lock_.unlock();
 }
@@ -456,7 +458,14 @@ void PagerCore::await_written(Lock& lock, Address at) {
 void PagerCore::diverge(Pageable& storage) {
   if (!std::exchange(storage.shared, false)) return;
   shared_by_forks_ -= storage.span.count;
+  use_inherited(storage);  // a child: its parent's eviction before the fork would not have spared it these bytes
+  if (settings_.left_to_children) settings_.left_to_children(storage.span);
   diverge(storage.span);
+}
+
+// Call this when an op or a fault uses a storage, and when its pages stop to be shared.
+void PagerCore::use_inherited(Pageable& storage) {
+  if (std::exchange(storage.inherited, false) && settings_.used_inherited) settings_.used_inherited(storage.span);
 }
 
 void PagerCore::diverge(Bytes bytes) {

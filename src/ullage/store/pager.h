@@ -84,6 +84,10 @@ class Pager {
     // That may lower the limit; the pager then evicts before the op writes. The pager's lock is held. Empty: nobody
     // counts them.
     std::function<void(Bytes)> diverged;
+    // Called before that, if these bytes are a storage's.
+    std::function<void(Bytes)> left_to_children;
+    // Called in a child made by fork when it first uses a storage of its parent's.
+    std::function<void(Bytes)> used_inherited;
     // Called before a request is refused, to have a consumer outside the pool give up what it can do without. True: one
     // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
     // consumer.

@@ -136,6 +136,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   }
   void await_written(Lock& lock, Address at);
   void diverge(Pageable& storage);
+  void use_inherited(Pageable& storage);
   void diverge(Bytes bytes);
   void diverge_outside(const OpInput& input);
   Bytes give_way(Lock& lock);

@@ -269,6 +269,7 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
   for (Tried tried;;) {
     Pageable* storage = find(at, id);
     if (storage == nullptr || storage->where == Where::Resident) return std::nullopt;
+    use_inherited(*storage);
     const bool by_another = storage->recomputing() && storage->recomputing_on != std::this_thread::get_id();
     if (storage->where == Where::Returning || (storage->where == Where::Dropped && by_another)) {
       changed_.wait(lock);

@@ -20,6 +20,11 @@ class Tree {
   // The part of others() that is expected and not there yet: copies of pages after a fork, and what the others lack. A
   // request is refused only after waiting for it.
   virtual Bytes expected() = 0;
+  // Does a launcher count them? Else others() knows only what they say of themselves.
+  virtual bool is_counted() = 0;
+  // The part of others() that children of this process hold only because it was in its pool at the fork. Had this
+  // process evicted it before, they would not. Never more than that, but it may be less.
+  virtual Bytes inherited() = 0;
   // How many of the others there are now.
   virtual std::uint64_t processes() = 0;
   // Has them counted again and waits for that. Until then the others see that this process lacks `lacking` bytes, and
@@ -32,12 +37,20 @@ class Tree {
   // Ends a lease: the process took `taken` of the `leased` bytes.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
 
+  // Call this just before a fork. `followed`: the child's ops will be followed, so it tells what it uses of this
+  // process's storages. False: inherited() stays zero until the next fork.
+  virtual void forking(bool followed) = 0;
   // Call this in the parent just after a fork. Parent and child now copy the shared pages that they write to, and these
   // copies do not show in the resident bytes of either.
   virtual void forked() = 0;
   // Call this when this process writes or gives up `bytes` of pages that it shared with its forked children. They
   // counted once, as this process's, and now count as the others' too: the others' resident bytes grow by as many.
   virtual void diverged(Bytes bytes) = 0;
+  // Call this before, if they are a storage's: the children will hold them alone (inherited()).
+  virtual void left_to_children(Bytes bytes) = 0;
+  // Call this in a child made by fork when it first uses `bytes` of its parent's storages. It would hold them too if
+  // its parent had evicted them before the fork.
+  virtual void used_inherited(Bytes bytes) = 0;
 };
 
 }  // namespace ullage::store

@@ -37,7 +37,7 @@ TEST(RunSummary, OfARunThatMovedSaysWhatThatCostAndWhatThePlainProgramNeeds) {
   EXPECT_EQ(summary(run),
             "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
             "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
-            "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
+            "ullage: the plain program would have held 2.53 GiB of tensors, at least 2.67 GiB with what is outside the "
             "pool\n"
             "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
             "of the moving was hidden behind computing), 5.00 MiB of mapped files were let go; least budget 812MiB\n"
@@ -63,7 +63,7 @@ TEST(RunSummary, OfARunWithAPlanSaysWhatItCostsAndWhatNoneCouldBeat) {
       summary(run),
       "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
       "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
-      "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
+      "ullage: the plain program would have held 2.53 GiB of tensors, at least 2.67 GiB with what is outside the "
       "pool\n"
       "ullage: plan: 1.02 GiB, +6 % time (bound +4 %), 41 ops recomputed, 12 storages spilled; adopted at step 4\n"
       "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
@@ -220,7 +220,7 @@ TEST(RunSummary, OfACardSaysSoAndKeepsToItInTheNextCommand) {
   EXPECT_EQ(summary(run),
             "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
             "ullage: peak of the card 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
-            "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
+            "ullage: the plain program would have held 2.53 GiB of tensors, at least 2.67 GiB with what is outside the "
             "pool\n"
             "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
             "of the moving was hidden behind computing), 5.00 MiB of mapped files were let go; least budget 812MiB\n"

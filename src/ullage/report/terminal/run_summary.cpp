@@ -85,7 +85,7 @@ std::string plain_line(const RunReport& report) {
                        to_string(*report.plain_pool_peak));
   }
   if (report.plain_total) {
-    return fmt::format("{} would have held {} of tensors, about {} with what is outside the pool", who,
+    return fmt::format("{} would have held {} of tensors, at least {} with what is outside the pool", who,
                        to_string(*report.plain_pool_peak), to_string(*report.plain_total));
   }
   return fmt::format("{} would have gone past {} of tensors; how far is not known", who,
