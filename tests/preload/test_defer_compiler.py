@@ -237,6 +237,13 @@ def test_a_program_that_asked_first_is_left_alone(runs: Runs) -> None:
     runs.python(code + "assert is_real() and not waits()")
 
 
+def test_the_compiler_of_an_older_torch_is_left_alone(runs: Runs) -> None:
+    for version, deferred in (("2.6.0+cu124", False), ("2.12.1", False), ("unknown", False), ("2.13.0+cpu", True)):
+        code = f"import sys, torch\ntorch.__version__ = {version!r}\n"
+        code += f"exec(compile({runs.text!r}, '<ullage>', 'exec'), {{'__name__': 'defer'}})\nimport torch._dynamo.config\n"
+        runs.python(code + f"assert (type(sys.modules['torch._dynamo']).__name__ == 'StandIn') == {deferred}")
+
+
 def test_a_run_under_a_budget_has_the_same_bits_and_no_compiler(runs: Runs) -> None:
     code = TRAIN + "for _ in range(3): step()\nprint(net.state_dict(), opt.state_dict(), torch.get_rng_state().sum(), {})"
     under = runs.python(code.format("is_real()"), runs.ullage, "run", "--quiet", "--memory", "2GiB", "--record", "small.trace",

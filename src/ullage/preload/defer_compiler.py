@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaves torch's compiler out of a process that compiles nothing. libullage_preload.so runs this text at the end of
-`import torch` if ULLAGE_DEFER_COMPILER is set.
+`import torch` if ULLAGE_DEFER_COMPILER is set. With a torch older than 2.13 it does nothing.
 
 Importing torch._dynamo takes 70 to 76 MiB and some seconds (torch 2.13). An optimizer imports it at its first call,
 only to tell the compiler what it must not look into. So do checkpoints, accelerate, transformers and torchvision, for
@@ -187,5 +187,11 @@ class LoadReal:
         vars(module)["__spec__"] = self.spec  # torch's modules of settings refuse the plain way
 
 
-if NAME not in sys.modules:
+def is_known(version):
+    """Older compilers fail if their module `config` was there before them. Measured: 2.1 and 2.6 fail, 2.13 does not."""
+    numbers = version.split(".")[:2]
+    return all(number.isdigit() for number in numbers) and tuple(map(int, numbers)) >= (2, 13)
+
+
+if NAME not in sys.modules and is_known(sys.modules["torch"].__version__):
     sys.meta_path.insert(0, Finder)
