@@ -41,8 +41,9 @@ TEST(StandIns, AreMadeOfWhatTorchWants) {
   const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {}});
   ASSERT_TRUE(made.ok()) << made.error().text();
   EXPECT_EQ(made->cuda_major, 13);
-  EXPECT_EQ(made->preload, (Texts{kCard, folder / "out/libcuda.so.1", folder / "out/libcudart.so.13",
-                                  folder / "out/libnccl.so.2", folder / "out/libnvidia-ml.so.1"}));
+  EXPECT_EQ(made->preload,
+            (Texts{kCard, folder / "out/libcuda.so.1", folder / "out/libcuda.so", folder / "out/libcudart.so.13",
+                   folder / "out/libnccl.so.2", folder / "out/libnvidia-ml.so.1"}));
   EXPECT_EQ(functions_of(*made, "libcudart.so.13"), Texts{"cudaFree@libcudart.so.13"});
   EXPECT_EQ(functions_of(*made, "libnccl.so.2"), Texts{"ncclCommInitRank"});
   EXPECT_EQ(functions_of(*made, "libcuda.so.1"), Texts{"cuInit"});

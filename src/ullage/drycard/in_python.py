@@ -109,8 +109,8 @@ class Account:
 
     def write(self):
         with self.lock:
-            if self.written or os.getpid() != self.process:
-                return
+            if self.written or os.getpid() != self.process or not os.path.isdir(self.folder):
+                return  # the folder is gone if a process outlives the command, as the compiler's workers may
             self.written = True
         cards = []
         if torch.cuda.is_initialized():

@@ -33,6 +33,8 @@ namespace fs = std::filesystem;
 constexpr const char* kCallee = "ullage_drycard_unknown";
 // Programs open these with dlopen, so no shared object needs them by name.
 constexpr std::array kAlways = {"libcuda.so.1", "libnvidia-ml.so.1"};
+// Another name of the first, which torch 2.1 opens and a linker looks for (-lcuda, by Triton).
+constexpr const char* kUnnumbered = "libcuda.so";
 // The library of torch that looks functions of kAlways up with dlsym. Older versions of torch end with an error if one
 // of these functions is missing, whether it is called or not.
 constexpr const char* kLooksUp = "libc10_cuda.so";
@@ -362,13 +364,21 @@ class StandInMaker final {
       const std::string path = (folder / soname).string();
       ULLAGE_TRY(check_preloadable(path));
       const StubLibrary library = stub_library(soname, wanted);
-      ULLAGE_TRY(replace_file(path, [&](std::ostream& out) {
-        out << write_stub_library(library);
-        return success();
-      }));
-      made_.preload.push_back(path);
+      ULLAGE_TRY(write_stub(path, library));
       made_.libraries.push_back({soname, path, library.versions, wanted.symbols.size(), wanted.implemented.size()});
+      if (soname != kAlways.front()) continue;
+      const std::string unnumbered = (folder / kUnnumbered).string();
+      ULLAGE_TRY(write_stub(unnumbered, {kUnnumbered, {made_.preload.front(), path}, {}, {}, kCallee}));
     }
+    return success();
+  }
+
+  Status write_stub(const std::string& path, const StubLibrary& library) {
+    ULLAGE_TRY(replace_file(path, [&](std::ostream& out) {
+      out << write_stub_library(library);
+      return success();
+    }));
+    made_.preload.push_back(path);
     return success();
   }
 
