@@ -2,7 +2,6 @@
 #include "ullage/runtime/pool/storage_marks.h"
 
 #include <utility>
-#include <vector>
 
 namespace ullage::runtime {
 namespace {
@@ -42,7 +41,6 @@ void StorageMarks::meet(std::span<const StorageUse> uses) {
 
 void StorageMarks::update() {
   if (!any_.load(std::memory_order_acquire)) return;
-  std::vector<c10::intrusive_ptr<c10::StorageImpl>> held;  // released after the lock: the last reference frees bytes
   const std::lock_guard lock(marking_);
   std::deque<Move> moves;
   {
@@ -52,10 +50,9 @@ void StorageMarks::update() {
   for (const Move& one : moves) {
     const auto found = known_.find(one.at.value);
     if (found == known_.end()) continue;
-    c10::intrusive_ptr<c10::StorageImpl> storage = found->second.lock();
-    if (storage == nullptr) continue;
-    mark(*storage, one.what);
-    held.push_back(std::move(storage));
+    // A strong reference may need the interpreter's lock, whose holder may wait for this one in forget(). None is
+    // needed: whoever frees the storage comes through forget() first.
+    mark(*found->second._unsafe_get_target(), one.what);
   }
   // Only now: a thread that finds any_ unset goes on to its kernel, so every mark must be set or cleared by then.
   const std::lock_guard noting(noting_);
