@@ -167,6 +167,24 @@ bool is_consistent(const store::LedgerPage& page, const std::vector<TreeMember>&
   });
 }
 
+// Returns what the children of `parent` hold only because it was in its pool at the fork (LedgerSlot::inherited). That
+// is what it left to them, less what processes made by fork used of their parents. A child that runs another program
+// holds none of it. Such a child lacks the address range that a pool reserves.
+Bytes held_of(const store::LedgerPage& page, const std::vector<TreeMember>& tree, const TreeMember& parent) {
+  const std::uint64_t generation = slot_of(page, parent.pid)->generation.load();
+  const Bytes with_a_pool = store::mapped_of(parent.pid) / 2;
+  Bytes used{}, held{};
+  for (const TreeMember& member : tree) {
+    const store::LedgerSlot* slot = slot_of(page, member.pid);
+    if (slot == nullptr || slot->parent.load() == 0) continue;
+    used += Bytes{slot->inherited_used.load()};
+    const bool is_child = slot->parent.load() == static_cast<std::uint64_t>(parent.pid);
+    if (!is_child || slot->generation.load() != generation) continue;
+    if (store::mapped_of(member.pid) > with_a_pool) held += member.resident.all();
+  }
+  return std::min(saturating_sub(Bytes{parent.slot_left}, used), held);
+}
+
 }  // namespace
 
 std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root) {
@@ -177,29 +195,12 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
   }
 }
 
-// What the children of `parent` hold only because it was in its pool at the fork (LedgerSlot::inherited): what it left
-// to them, without all that processes made by fork used of their parents. A child that runs another program holds
-// nothing of it. Such a child lacks the address range that a pool reserves.
-Bytes inherited_from(store::LedgerPage& page, const std::vector<TreeMember>& tree, const TreeMember& parent) {
-  const store::LedgerSlot& own = *slot_of(page, parent.pid);
-  Bytes used{}, held{};
-  for (const TreeMember& member : tree) {
-    const store::LedgerSlot* slot = slot_of(page, member.pid);
-    if (slot == nullptr || slot->parent.load() == 0) continue;
-    used += Bytes{slot->inherited_used.load()};
-    const bool is_child = slot->parent.load() == static_cast<std::uint64_t>(parent.pid);
-    if (!is_child || slot->generation.load() != own.generation.load()) continue;
-    if (store::mapped_of(member.pid) > store::mapped_of(parent.pid) / 2) held += member.resident.all();
-  }
-  return std::min(saturating_sub(Bytes{parent.slot_left}, used), held);
-}
-
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
   if (page.card.load() != 0) return;
   for (const TreeMember& member : tree) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
     if (slot == nullptr) continue;
-    slot->inherited.store(member.slot_left > 0 ? inherited_from(page, tree, member).count : 0);
+    slot->inherited.store(member.slot_left > 0 ? held_of(page, tree, member).count : 0);
     slot->left_counted.store(member.slot_left);
     slot->rss_counted.store(member.slot_rss);
     slot->diverged_counted.store(member.slot_diverged);

@@ -48,9 +48,9 @@ struct SharedText {
 using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free);
 
-// The figures of one process of the program's tree. The process writes them. The launcher writes `others`
-// and the figures that end in `counted`, and lowers `copies_expected`. If the budget is a card's, the figures of `rss`
-// and `outside` are bytes of the card.
+// The figures of one process of the program's tree. The process writes them. The launcher writes `others`,
+// `inherited` and all that end in `counted`, and lowers `copies_expected`. If the budget is a card's, the figures of
+// `rss` and `outside` are bytes of the card.
 struct LedgerSlot {
   static constexpr std::size_t kStepTimes = 1024;
 

@@ -458,12 +458,12 @@ void PagerCore::await_written(Lock& lock, Address at) {
 void PagerCore::diverge(Pageable& storage) {
   if (!std::exchange(storage.shared, false)) return;
   shared_by_forks_ -= storage.span.count;
-  use_inherited(storage);  // a child: its parent's eviction before the fork would not have spared it these bytes
+  use_inherited(storage);  // a child may write to it or free it without an op that was followed
   if (settings_.left_to_children) settings_.left_to_children(storage.span);
   diverge(storage.span);
 }
 
-// Call this when an op or a fault uses a storage, and when its pages stop to be shared.
+// Call this when an op or a fault uses a storage, and when its pages stop being shared.
 void PagerCore::use_inherited(Pageable& storage) {
   if (std::exchange(storage.inherited, false) && settings_.used_inherited) settings_.used_inherited(storage.span);
 }
