@@ -49,6 +49,28 @@ for i in range(14):
     x.square().mean().backward()
     opt.step()
 """
+STORAGES_ALONE = """
+import faulthandler, sys, threading
+import torch
+faulthandler.dump_traceback_later(300, exit=True)  # a deadlock ends here, with the stacks of all threads
+sys.setswitchinterval(1e-5)
+storages = [torch.zeros(2 << 20, device="cuda").untyped_storage() for _ in range(40)]
+moving = 2
+def move():
+    global moving
+    for _ in range(50):
+        for storage in storages:
+            torch.empty(0, device="cuda").set_(storage).add_(1)
+    moving -= 1
+def free():
+    while moving:
+        torch.zeros(2 << 20, device="cuda").untyped_storage()
+threads = [threading.Thread(target=one) for one in (free, move, move)]
+for one in threads:
+    one.start()
+for one in threads:
+    one.join()
+"""
 EMBEDDING = """
 import torch
 table = torch.nn.Embedding(50304, 64).cuda()
@@ -435,6 +457,14 @@ def test_a_planned_budget_on_the_card(dry: Dry) -> None:
     assert told["over_budget_bytes"] == 0 == told["dry"]["findings"], told
     assert plan and plan["steps"] >= 8 and plan["deviations"] == 0, plan
     assert plan["peak_seen_bytes"] == plan["peak_bytes"], plan
+
+
+def test_one_thread_frees_while_others_move(dry: Dry) -> None:
+    """Python alone holds the storages, so a reference from elsewhere needs Python's lock. A thread that frees a tensor has it."""
+    (dry.folder / "storages.py").write_text(FIRST_LINE + STORAGES_ALONE)
+    dry.ullage("run", "--dry", "--device", "cuda:8GiB", "--report", "s.json", "--memory", "660MiB", "--", dry.cuda, "storages.py")
+    told = json.loads((dry.folder / "s.json").read_text())
+    assert told["spilled_bytes"] > 40 * 8 * MIB and told["over_budget_bytes"] == 0 == told["dry"]["findings"], told
 
 
 def test_wrong_inputs(dry: Dry) -> None:
