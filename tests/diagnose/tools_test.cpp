@@ -241,7 +241,28 @@ TEST(Message, OfAFullFileSystemLeavesTheDiskOpen) {
   ASSERT_EQ(all.size(), 1u);
   ASSERT_TRUE(cause(all[0], "shared_memory"));
   EXPECT_LT(cause(all[0], "shared_memory")->confidence, 0.5);
+  ASSERT_TRUE(cause(all[0], "disk_full"));
+  EXPECT_LT(cause(all[0], "disk_full")->confidence, 0.5);
   EXPECT_EQ(all[0].next, "df -h");
+}
+
+TEST(Message, OfAFullFileSystemIsJudgedByThePathThatItNames) {
+  const auto told = [](const char* text) { return diagnoses_of(text).at(0); };
+  for (const char* disk : {"OSError: [Errno 28] No space left on device: 'runs/epoch_3.pt'",
+                           "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"}) {
+    EXPECT_EQ(first(told(disk)), "disk_full") << disk;
+    EXPECT_FALSE(cause(told(disk), "shared_memory")) << disk;
+    EXPECT_FALSE(cause(told(disk), "host_memory")) << disk;
+    EXPECT_TRUE(remedy(told(disk), "free_disk")) << disk;
+  }
+  for (const char* shared : {"OSError: [Errno 28] No space left on device: '/dev/shm/pymp-1' -> '/dev/shm/pymp-2'",
+                             "OSError: [Errno 28] No space left on device: 'ckpt/tensor0' -> '/dev/shm/tmp1'",
+                             "ERROR:  could not resize shared memory segment \"/PostgreSQL.18\" to 8388608 bytes: No "
+                             "space left on device"}) {
+    EXPECT_EQ(first(told(shared)), "shared_memory") << shared;
+    EXPECT_FALSE(cause(told(shared), "disk_full")) << shared;
+    EXPECT_TRUE(remedy(told(shared), "shm_size")) << shared;
+  }
 }
 
 TEST(Message, OfVulkanWithOneLargeBlockIsAboutItsSize) {

@@ -158,6 +158,21 @@ bool is_out_of_mappings(const Evidence& evidence) {
   return enomem && evidence.facts.requested && *evidence.facts.requested <= 1_MiB;
 }
 
+FileSystem full_file_system(const Evidence& evidence) {
+  const trace::OutOfMemory& message = *evidence.message;
+  if (message.form != "errno-28" || evidence.signs.has(Sign::LoaderWorker)) return FileSystem::SharedMemory;
+  // Python appends the path that was written: [Errno 28] No space left on device: 'PATH'
+  if (message.text.find("/dev/shm") != std::string::npos) return FileSystem::SharedMemory;
+  if (message.text.find("device: '") != std::string::npos || evidence.signs.has(Sign::Installing)) {
+    return FileSystem::Disk;
+  }
+  const auto hands_over = [](const trace::Frame& frame) {
+    return frame.file.find("multiprocessing") != std::string::npos || frame.file.find("shm") != std::string::npos;
+  };
+  const bool most_likely = !message.traceback.empty() && std::ranges::none_of(message.traceback, hands_over);
+  return most_likely ? FileSystem::MostLikelyDisk : FileSystem::Unknown;
+}
+
 bool only_infers(const Evidence& evidence) {
   const Signs& signs = evidence.signs;
   const bool trains = signs.has(Sign::Training) || signs.has(Sign::Backward) || signs.has(Sign::OptimizerStep) ||

@@ -65,6 +65,11 @@ bool only_infers(const Evidence& evidence);
 // Returns whether the kernel refused a mapping too small to lack memory: the process then has vm.max_map_count
 // mappings.
 bool is_out_of_mappings(const Evidence& evidence);
+// The file system that "No space left on device" is about.
+enum class FileSystem : std::uint8_t { SharedMemory, Unknown, MostLikelyDisk, Disk };
+// Judges by the path that the message names, by the words around it, and by the traceback. The message must be of
+// shared memory.
+FileSystem full_file_system(const Evidence& evidence);
 // Returns whether a message's request failed while a module's parameters were moved to the device, before anything was
 // computed.
 bool moves_weights(const Evidence& evidence);

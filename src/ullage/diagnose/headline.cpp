@@ -57,8 +57,13 @@ std::string line_of_message(const Evidence& evidence) {
     return "a process was killed, most likely by the kernel for lack of host memory";
   if (evidence.is_on_chip())
     return "a kernel was refused: it wants more on-chip (shared, VMEM) memory than the device's blocks have";
-  if (message.form == "errno-28") return "a file system is full: shared memory (/dev/shm), or a disk";
-  if (message.teller == Teller::SharedMemory) return "a loader's worker died: shared memory (/dev/shm) ran out";
+  if (message.form == "errno-28") {
+    const FileSystem full = full_file_system(evidence);
+    if (full == FileSystem::Disk) return "a disk is full; no memory ran out";
+    if (full != FileSystem::SharedMemory) return "a file system is full: shared memory (/dev/shm), or a disk";
+  }
+  if (message.form == "dataloader-bus-error") return "a loader's worker died: shared memory (/dev/shm) ran out";
+  if (message.teller == Teller::SharedMemory) return "shared memory (/dev/shm) ran out";
   if (!facts.requested && (evidence.told_by_library() || message.teller == Teller::CudaDriver)) {
     const std::string subject = message.teller == Teller::CudaDriver ? "a CUDA call" : who(message.teller);
     return fmt::format("{} failed for lack of memory on {}; the message has no figures", subject, device);
@@ -221,6 +226,7 @@ std::string to_know_more(const Evidence& evidence, const std::vector<Cause>& cau
       case Teller::Cpu:
       case Teller::KernelKill:
       case Teller::SharedMemory:
+        if (evidence.message->form == "errno-28") return "";
         return "the words do not say who held the host's memory: run under /usr/bin/time -v (maximum resident set "
                "size), "
                "and look at dmesg and at the container's memory.events";

@@ -244,6 +244,13 @@ std::optional<Remedy> smaller_kernel(const Asked&) {
                "no setting for the device's memory helps here");
 }
 
+std::optional<Remedy> free_disk(const Asked&) {
+  return known(
+      "df -h, then free the disk that is full, or write elsewhere: TMPDIR for pip and temporary files, "
+      "HF_HOME for Hugging Face's caches",
+      "no memory advice helps here");
+}
+
 std::optional<Remedy> find_size(const Asked&) {
   return known("print the shapes before the call that failed: a size is not initialised or has overflowed",
                "no memory advice helps here");
@@ -286,6 +293,7 @@ constexpr std::array kMachineRemedies = {
                }},
     RemedyRule{"launch_blocking", {"index_error_in_disguise"}, &find_index_error},
     RemedyRule{"smaller_kernel", {"not_memory"}, &smaller_kernel},
+    RemedyRule{"free_disk", {"disk_full"}, &free_disk},
     RemedyRule{"check_sizes", {"garbage_size"}, &find_size},
     RemedyRule{"match_versions", {"library_mismatch"}, &match_versions},
     RemedyRule{"other_version",

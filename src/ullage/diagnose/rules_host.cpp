@@ -102,6 +102,7 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       return Finding{0.45, {"the words do not say whose memory it was; nothing around them speaks of a device"}};
     }
     case Teller::SharedMemory:
+      if (full_file_system(evidence) == FileSystem::Disk) return std::nullopt;
       return Finding{0.05, {"a loader's worker may also die of the host's memory as a whole"}};
     case Teller::Cudnn:
     case Teller::Magma: {
@@ -115,24 +116,30 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
 
 std::optional<Finding> shared_memory(const Evidence& evidence) {
   if (!evidence.told_by(Teller::SharedMemory)) return std::nullopt;
-  if (evidence.message->form == "errno-28" && !evidence.signs.has(Sign::LoaderWorker)) {
-    const auto hands_over = [](const trace::Frame& frame) {
-      return frame.file.find("multiprocessing") != std::string::npos || frame.file.find("shm") != std::string::npos;
-    };
-    const std::vector<trace::Frame>& frames = evidence.message->traceback;
-    if (!frames.empty() && std::ranges::none_of(frames, hands_over)) {
-      return Finding{0.15, {"no frame hands data to another process, so it is most likely a disk: df -h shows which"}};
+  if (evidence.message->form == "errno-28") {
+    switch (full_file_system(evidence)) {
+      case FileSystem::Disk:
+        return std::nullopt;
+      case FileSystem::MostLikelyDisk:
+        return Finding{0.15,
+                       {"no frame hands data to another process, so it is most likely a disk: df -h shows which"}};
+      case FileSystem::Unknown:
+        return Finding{0.45,
+                       {"processes hand tensors over in /dev/shm, which containers limit to 64 MiB; a full disk fails "
+                        "with the same words: df -h shows which"}};
+      case FileSystem::SharedMemory:
+        break;
     }
-    return Finding{0.45,
-                   {"processes hand tensors over in /dev/shm, which containers limit to 64 MiB; a full disk fails with "
-                    "the same words: df -h shows which"}};
   }
   if (is_out_of_mappings(evidence)) {
     return Finding{0.8,
                    {"so few bytes are refused if the process has as many mappings as the kernel allows "
                     "(vm.max_map_count): each tensor that a worker hands over is one"}};
   }
-  return Finding{0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB by default"}};
+  return Finding{
+      0.92,
+      {"processes hand data over in /dev/shm, loader workers their tensors; containers limit it to 64 MiB by "
+       "default"}};
 }
 
 // Returns whether the capacity is one that a discrete card shows. Most show from 3 % below to 0.5 % above a round size

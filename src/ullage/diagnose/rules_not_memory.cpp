@@ -67,11 +67,27 @@ std::optional<Finding> on_chip_memory(const Evidence& evidence) {
        "how much of the device's memory is free does not matter"}};
 }
 
+std::optional<Finding> disk_full(const Evidence& evidence) {
+  if (!evidence.told_by(Teller::SharedMemory)) return std::nullopt;
+  switch (full_file_system(evidence)) {
+    case FileSystem::Disk:
+      return Finding{0.9, {"what was written lies on a disk, not in /dev/shm: df -h shows which is full"}};
+    case FileSystem::MostLikelyDisk:
+      return Finding{0.7, {"no frame hands data to another process, so no file of shared memory was written"}};
+    case FileSystem::Unknown:
+      return Finding{0.4, {"a full disk fails with the same words as a full /dev/shm"}};
+    case FileSystem::SharedMemory:
+      break;
+  }
+  return std::nullopt;
+}
+
 constexpr std::array kNotMemoryRules = {
     CauseRule{"index_error_in_disguise", "Not memory: an index out of range on the device", &index_error_in_disguise},
     CauseRule{"garbage_size", "Not memory: the size asked for is nonsense", &garbage},
     CauseRule{"not_memory", "Not the device's memory: a kernel wants more on-chip memory than there is",
               &on_chip_memory},
+    CauseRule{"disk_full", "Not memory: a disk is full", &disk_full},
     CauseRule{"library_mismatch", "Not memory: a library that does not fit the driver", &library_mismatch},
 };
 

@@ -110,6 +110,8 @@ constexpr Word kWords[] = {
     {Sign::PinnedMemory, In::Phrase, "page-lock"},
     {Sign::LoaderWorker, In::Phrase, "dataloader worker"},
     {Sign::LoaderWorker, In::Frame, "data/_utils/worker.py"},
+    {Sign::Installing, In::Line, "could not install packages"},
+    {Sign::Installing, In::Frame, "/pip/_"},
     {Sign::Moving, In::Code, ".to(device"},
     {Sign::Moving, In::Code, ".cuda("},
     {Sign::Moving, In::Code, ".to('cuda"},

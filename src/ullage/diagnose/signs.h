@@ -31,6 +31,7 @@ enum class Sign {
   Distributed,   // a process for each device
   PinnedMemory,
   LoaderWorker,
+  Installing,
   Moving,        // a module or tensor to the device
   FirstStep,     // a printed line shows a first step: 0 or 1, and no later epoch than 1
   LaterStep,     // a printed line shows step 20 or later, or epoch 2 or later

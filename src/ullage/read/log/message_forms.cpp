@@ -216,6 +216,7 @@ constexpr Lead kNamedLeads[] = {
     {"unable to mmap $ from file", Cpu, "mmap", "", kHost},
     {"unable to write to file </torch", SharedMemory, "torch-shm", "", {}},
     {"[Errno 28] No space left on device", SharedMemory, "errno-28", "", {}},
+    {"could not resize shared memory segment", SharedMemory, "posix-shm", "", {}},
     {"Unexpected bus error encountered in worker", SharedMemory, "dataloader-bus-error", "", {}},
     {"is killed by signal: Bus error", SharedMemory, "dataloader-bus-error", "", {}},
     {"insufficient shared memory (shm)", SharedMemory, "dataloader-bus-error", "", {}},
