@@ -55,6 +55,16 @@ TEST_F(TreeWatchTest, HasNothingToTellOfAProcessThatIsAlone) {
   EXPECT_EQ(page->tree_peak.load(), 0u);
 }
 
+TEST_F(TreeWatchTest, WhatOpsWereStillCopyingCountsInAdditionToTheCount) {
+  own.diverged.store(50), own.copying.store(20);
+  counted_tree(*page, getpid());
+  EXPECT_EQ(own.diverged_counted.load(), 30u);
+  EXPECT_EQ(store::others_of(*page, &own), Bytes{20});
+  own.copying.store(0);
+  counted_tree(*page, getpid());
+  EXPECT_EQ(store::others_of(*page, &own), Bytes{});
+}
+
 TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
   hold(kHeld * 2);  // before the fork, so the child shares it
   const ForkedChild child = child_with(kHeld);
@@ -318,6 +328,17 @@ TEST_F(TreeWatchTest, CountsNoResidentBytesWhereTheBudgetIsACards) {
   EXPECT_EQ(own.others.load(), 0u);
   EXPECT_EQ(own.rss_counted.load(), 0u);
   EXPECT_EQ(page->tree_peak.load(), 0u);
+}
+
+// As a compiler does that the program starts.
+TEST_F(TreeWatchTest, CountsAtOnceWhenAProcessStartsThatHasNoSlot) {
+  const TreeWatch watch(*page, getpid(), std::chrono::hours(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the first count is of this process alone
+  const ForkedChild child = child_with(kHeld);
+  for (int waits = 0; waits < 2000 && Bytes{own.others.load()} < kHeld / 2; ++waits) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
 }
 
 TEST_F(TreeWatchTest, LooksUntilItEnds) {

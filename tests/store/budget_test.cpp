@@ -26,6 +26,8 @@ struct OtherProcesses final : Tree {
   void forking(bool) override {}
   void forked() override {}
   void diverged(Bytes) override {}
+  void copying(Bytes) override {}
+  void copied(Bytes) override {}
   void left_to_children(Bytes) override {}
   void used_inherited(Bytes) override {}
   bool can_count = true;

@@ -115,11 +115,15 @@ class PagerForkPages : public PagerTest {
   Pager::Settings counting() {
     Pager::Settings settings;
     settings.diverged = [this](Bytes bytes) { diverged_ += bytes; };
+    settings.copying = [this](Bytes bytes) { copying_ += bytes, copying_at_ = diverged_; };
+    settings.copied = [this](Bytes bytes) { copying_ = copying_ - bytes; };
     settings.left_to_children = [this](Bytes bytes) { left_ += bytes; };
     settings.used_inherited = [this](Bytes bytes) { used_ += bytes; };
     return settings;
   }
   Bytes diverged_, left_, used_;
+  Bytes copying_;     // of ops in flight
+  Bytes copying_at_;  // diverged_ when it last grew
 };
 
 TEST_F(PagerForkPages, TellsWhatTheChildHasAndThisProcessNoMore) {
@@ -145,6 +149,42 @@ TEST_F(PagerForkPages, TellsWhatTheChildHasAndThisProcessNoMore) {
   pager_->free(read);
   EXPECT_EQ(diverged_, 14_MiB);
   EXPECT_EQ(left_, 14_MiB);
+}
+
+// A count of pages while the op runs shows only a part of the copies.
+TEST_F(PagerForkPages, WhatAnOpWritesIsBeingCopiedUntilItEnds) {
+  open(64_MiB, 1_GiB, counting());
+  alignas(4096) static std::byte weights[4096];
+  const Address outside{reinterpret_cast<std::uint64_t>(weights)};  // begin() takes 1 MiB
+  const Address first = make(2_MiB, 1), second = make(3_MiB, 2), freed = make(4_MiB, 3);
+  fork_once();
+  begin(1, {first, outside}, /*written=*/true);
+  EXPECT_EQ(copying_, 3_MiB);
+  EXPECT_EQ(diverged_, 3_MiB);
+  EXPECT_EQ(copying_at_, 2_MiB) << "told before what diverged";
+  begin(2, {first, second}, /*written=*/true);
+  EXPECT_EQ(copying_, 6_MiB) << "an op within an op";
+  pager_->end_op();
+  EXPECT_EQ(copying_, 3_MiB);
+  pager_->end_op();
+  EXPECT_EQ(copying_, Bytes{});
+  pager_->free(freed);
+  EXPECT_EQ(diverged_, 10_MiB);
+  EXPECT_EQ(copying_, Bytes{}) << "no op writes it";
+}
+
+// Pages that stayed idle would be copied by the next storage's first write, and nobody would see that.
+TEST_F(PagerForkPages, WhatIsGivenUpGoesBackToTheSystem) {
+  open(64_MiB, 1_GiB, counting());
+  const Address freed = make(4_MiB, 1), evicted = make(5_MiB, 2), kept = make(3_MiB, 3);
+  fork_once();
+  pager_->free(freed);
+  EXPECT_EQ(store_->counts().resident, 8_MiB);
+  ASSERT_TRUE(pager_->planned().spill(evicted));
+  EXPECT_EQ(store_->counts().resident, 3_MiB);
+  EXPECT_TRUE(holds(evicted, 5_MiB, 2) && holds(kept, 3_MiB, 3));
+  ASSERT_TRUE(pager_->planned().spill(evicted));
+  EXPECT_EQ(store_->counts().idle, 5_MiB) << "what came back is shared with nobody";
 }
 
 TEST_F(PagerForkPages, SmallBlocksAreTakenForWritten) {

@@ -14,12 +14,11 @@
 namespace ullage::cli {
 namespace {
 
-// The time between two counts is kBetweenCounts, or kRest times the processor time of the last count if that is longer.
-// A count takes long, because the kernel walks all pages of all processes.
-constexpr std::chrono::milliseconds kBetweenCounts{50};
+// The time between two counts is kRest times the processor time of the last count, or more (see the constructor). A
+// count takes long, because the kernel walks all pages of all processes.
 constexpr int kRest = 20;
-// If processes copied more than this of the pages that they share, the next count may come earlier: after kLeastRest
-// times that processor time.
+// If processes copied more than this of the pages that they share, or a process started, the next count may come
+// earlier: after kLeastRest times that processor time.
 constexpr Bytes kWorthACount = 2_MiB;
 constexpr int kLeastRest = 3;
 // For how long both sides of a fork are expected to copy pages.
@@ -134,6 +133,7 @@ std::optional<std::vector<TreeMember>> look_at_tree(const store::LedgerPage& pag
     if (const store::LedgerSlot* slot = slot_of(page, pid)) {
       member.slot_rss = slot->rss.load();
       member.slot_diverged = slot->diverged.load();
+      member.slot_copying = slot->copying.load();  // after `diverged`: an op adds to this one first
       member.slot_left = slot->left_to_children.load();
     }
   }
@@ -203,7 +203,7 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
     slot->inherited.store(member.slot_left > 0 ? held_of(page, tree, member).count : 0);
     slot->left_counted.store(member.slot_left);
     slot->rss_counted.store(member.slot_rss);
-    slot->diverged_counted.store(member.slot_diverged);
+    slot->diverged_counted.store(member.slot_diverged - std::min(member.slot_diverged, member.slot_copying));
     if (tree.size() == 1) slot->copies_expected.store(0);
   }
   if (tree.size() == 1) return tell(page, tree);
@@ -230,9 +230,10 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
   return copied;
 }
 
-TreeWatch::TreeWatch(store::LedgerPage& page, std::int32_t root)
+TreeWatch::TreeWatch(store::LedgerPage& page, std::int32_t root, std::chrono::milliseconds between)
     : page_(page),
       root_(root),
+      between_(between),
       follower_(make_thread([this] { follow(); })),
       counter_(make_thread([this] { count(); })) {}
 
@@ -264,16 +265,27 @@ void TreeWatch::count() {
   }
 }
 
+// A compiler that a program starts has no slot, and takes 100 MiB within 0.1 s.
+void TreeWatch::look_for_newcomers() {
+  if (const std::int32_t newest = store::newest_pid(); std::exchange(newest_, newest) == newest) return;
+  const auto is_new = [this](std::int32_t pid) {
+    return std::ranges::find(tree_, pid, &TreeMember::pid) == tree_.end();
+  };
+  has_newcomers_ = has_newcomers_ || std::ranges::any_of(members(page_, root_), is_new);
+}
+
 bool TreeWatch::is_due() {
   const std::optional<Bytes> copied = follow_tree(page_, tree_);
   if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
+  look_for_newcomers();
   const Clock::time_point now = Clock::now();
-  return !copied || now >= next_count_ || (*copied > kWorthACount && now >= least_rest_);
+  return !copied || now >= next_count_ || ((*copied > kWorthACount || has_newcomers_) && now >= least_rest_);
 }
 
 void TreeWatch::count_once(Lock& lock) {
   const std::uint64_t asked = page_.counts_asked.load();
   const std::chrono::nanoseconds before = processor_time();
+  has_newcomers_ = false;
   lock.unlock();
   std::optional<std::vector<TreeMember>> counted = count_tree(page_, root_);
   lock.lock();
@@ -283,7 +295,7 @@ void TreeWatch::count_once(Lock& lock) {
   tree_ = std::move(*counted);
   page_.counts_made.store(asked);
   const std::chrono::nanoseconds took = processor_time() - before;
-  next_count_ += std::max<Clock::duration>(kBetweenCounts, took * kRest);
+  next_count_ += std::max<Clock::duration>(between_, took * kRest);
   least_rest_ += took * kLeastRest;
 }
 

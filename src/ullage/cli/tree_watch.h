@@ -27,9 +27,9 @@ struct TreeMember {
   Bytes proportional;
   Bytes with_others;  // of pages that other processes have too, each whole
   Bytes faulted;      // the most that its minor page faults so far can have got (store::faulted_of)
-  // LedgerSlot::rss, ::diverged and ::left_to_children, read before the process was counted. So the count includes all
-  // that they include.
-  std::uint64_t slot_rss = 0, slot_diverged = 0, slot_left = 0;
+  // LedgerSlot::rss, ::diverged, ::copying and ::left_to_children, read before the process was counted. So the count
+  // includes all that they include, but for what ops were still copying.
+  std::uint64_t slot_rss = 0, slot_diverged = 0, slot_copying = 0, slot_left = 0;
 };
 
 // Counts `root` (the program), its descendants and every process that has a slot in `page`. Takes milliseconds for each
@@ -58,7 +58,9 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
 // follows the tree while the other counts, because processes may use up a budget's margin before a count is done.
 class TreeWatch final {
  public:
-  TreeWatch(store::LedgerPage& page, std::int32_t root);
+  // The time between two counts, if nothing calls for one, is `between`, or more if a count takes long.
+  static constexpr std::chrono::milliseconds kBetweenCounts{50};
+  TreeWatch(store::LedgerPage& page, std::int32_t root, std::chrono::milliseconds between = kBetweenCounts);
   ~TreeWatch();
   TreeWatch(const TreeWatch&) = delete;
   TreeWatch& operator=(const TreeWatch&) = delete;
@@ -70,13 +72,17 @@ class TreeWatch final {
   void count();
   void count_once(Lock& lock);
   bool is_due();
+  void look_for_newcomers();
 
   store::LedgerPage& page_;
   const std::int32_t root_;
+  const std::chrono::milliseconds between_;
   std::mutex lock_;
   std::condition_variable changed_;
   bool over_ = false;
   bool due_ = false;                // a count is due, or is being made
+  std::int32_t newest_ = 0;         // newest_pid() at the last look
+  bool has_newcomers_ = false;      // a process started that no count has met
   std::vector<TreeMember> tree_;    // of the last count
   Clock::time_point next_count_{};  // the next count is no later than this
   Clock::time_point least_rest_{};  // the next count is no earlier than this, unless a process asks, is new or ended

@@ -226,6 +226,8 @@ class Running final : public Session, public PoolListener {
     }
     if (store::Tree* tree = settings_.tree) {
       settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
+      settings.copying = [tree](Bytes bytes) { tree->copying(bytes); };
+      settings.copied = [tree](Bytes bytes) { tree->copied(bytes); };
       settings.left_to_children = [tree](Bytes bytes) { tree->left_to_children(bytes); };
       settings.used_inherited = [tree](Bytes bytes) { tree->used_inherited(bytes); };
     }

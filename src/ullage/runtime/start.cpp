@@ -128,6 +128,12 @@ class LedgerTree final : public store::Tree {
   void diverged(Bytes bytes) override {
     if (counted_ && own_slot != nullptr) own_slot->diverged.fetch_add(bytes.count);
   }
+  void copying(Bytes bytes) override {
+    if (own_slot != nullptr) own_slot->copying.fetch_add(bytes.count);
+  }
+  void copied(Bytes bytes) override {
+    if (own_slot != nullptr) own_slot->copying.fetch_sub(bytes.count);
+  }
   void left_to_children(Bytes bytes) override {
     if (counted_ && !in_child && own_slot != nullptr) own_slot->left_to_children.fetch_add(bytes.count);
   }

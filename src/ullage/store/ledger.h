@@ -71,7 +71,9 @@ struct LedgerSlot {
   // Bytes of pages shared by fork that this process wrote or gave up. Until then these pages counted once, as this
   // process's. From then on they count as the other processes' too, whose sum grew by as many bytes.
   Word diverged{0};
-  Word diverged_counted{0};  // diverged when the launcher counted last
+  // The part of `diverged` that ops in flight will write, so the pages may not be copied yet. An op adds to this first.
+  Word copying{0};
+  Word diverged_counted{0};  // the rest of diverged, when the launcher counted last
   // The part of `diverged` that was storages of a process that was not made by fork. It begins anew at a fork before
   // which it had grown. Then the children get a new `generation`: those that hold these bytes alone.
   Word left_to_children{0};
@@ -150,7 +152,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 16;
+  static constexpr std::uint32_t kLayout = 17;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;

@@ -104,7 +104,11 @@ Bytes PagerCore::free(Address at) {
       history_.add_death(storage.last_use);
       if (storage.pins > 0) pinned_ -= storage.span;
       if (storage.where == Where::Resident && storage.read_only()) store_.protect(at, Access::ReadWrite);
-      diverge(storage);  // its pages go to another storage, which will be written to
+      if (storage.shared && !storage.writing) {
+        leave_pages(at, storage);
+      } else {
+        diverge(storage);  // idle pages go to another storage, which will be written to
+      }
       if (storage.where == Where::Dropped) counts_.dropped_now -= storage.span;
       if (storage.where == Where::Spilled || storage.where == Where::Returning) counts_.spilled_now -= storage.span;
       // A thread that is reading or writing it now gives the slot back itself.
@@ -140,7 +144,7 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
       } else {
         foreign += input.size;
       }
-      diverge_outside(input);
+      diverge_outside(input, frame);
       continue;
     }
     if (input.sliceable && found->second.pins == 0) ops.frames.back().sliceable += found->second.span;
@@ -152,7 +156,7 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
     const bool surely_read = settings_.notices_writes || input.only_read || found->second.saves > 0;
     const bool written = input.written || !surely_read;
     ops.held.push_back({found->first, found->second.id, written});
-    if (written) diverge(found->second);
+    if (written) diverge(found->second, &frame);
     if (written && found->second.read_only()) make_writable(found->first, found->second);
     if (found->second.where != Where::Resident) away += found->second.span;
   }
@@ -216,6 +220,7 @@ void PagerCore::close_frame(bool record) {
   }
   if (ops.files.size() > frame.first_file) release_files(frame, record ? std::optional(self) : std::nullopt);
   sliceable_ -= frame.sliceable;
+  if (frame.copying > Bytes{}) settings_.copied(frame.copying);
   ops.held.resize(frame.first);
   ops.frames.pop_back();
 }
@@ -422,6 +427,7 @@ void PagerCore::after_fork_in_child() {
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;
+  for (Frame& frame : ops_here().frames) frame.copying = {};  // the parent announced them, in its own figures
   for (auto& [at, storage] : storages_) storage.inherited = true;
   childs_share_ = store_.counts().limit / 2;  // of the parent's last limit: the child keeps as much as the parent
   lock_.unlock();
@@ -454,13 +460,21 @@ void PagerCore::await_written(Lock& lock, Address at) {
   });
 }
 
+// Takes the pages of a storage away from it.
+void PagerCore::leave_pages(Address at, Pageable& storage) {
+  const bool shared = storage.shared;
+  diverge(storage);
+  shared ? store_.give_back(at) : store_.vacate(at);
+}
+
 // Call this before the pages of a storage are written to or given up: they are then no longer shared with a fork.
-void PagerCore::diverge(Pageable& storage) {
+// `writer`: the op that begins and will write them.
+void PagerCore::diverge(Pageable& storage, Frame* writer) {
   if (!std::exchange(storage.shared, false)) return;
   shared_by_forks_ -= storage.span.count;
   use_inherited(storage);  // a child may write to it or free it without an op that was followed
   if (settings_.left_to_children) settings_.left_to_children(storage.span);
-  diverge(storage.span);
+  diverge(storage.span, writer);
 }
 
 // Call this when an op or a fault uses a storage, and when its pages stop being shared.
@@ -468,16 +482,20 @@ void PagerCore::use_inherited(Pageable& storage) {
   if (std::exchange(storage.inherited, false) && settings_.used_inherited) settings_.used_inherited(storage.span);
 }
 
-void PagerCore::diverge(Bytes bytes) {
+void PagerCore::diverge(Bytes bytes, Frame* writer) {
   diverged_ += bytes;
+  if (writer != nullptr && settings_.copying) {
+    writer->copying += bytes;
+    settings_.copying(bytes);
+  }
   if (settings_.diverged) settings_.diverged(bytes);
 }
 
 // Does the same for an op's input outside the pool, such as a weight in a mapped file. Its pages are shared until this
 // process first writes them after a fork.
-void PagerCore::diverge_outside(const OpInput& input) {
+void PagerCore::diverge_outside(const OpInput& input, Frame& writer) {
   if (!forked_ || !input.written) return;
-  if (written_since_fork_.insert(input.storage.value).second) diverge(input.size);
+  if (written_since_fork_.insert(input.storage.value).second) diverge(input.size, &writer);
 }
 
 void PagerCore::pin(Pageable& storage) {

@@ -100,6 +100,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     Bytes files_coming;
     Bytes files_in_use;
     bool reads_part_of_a_file = false;  // OpInput::at_most
+    Bytes copying;                      // shared by a fork until the op writes them
   };
   // The ops in flight of one thread, innermost last.
   struct ThreadOps {
@@ -135,10 +136,11 @@ class PagerCore final : public Pager, public PlannedMoves {
     if (settings_.moved) settings_.moved(at, what);
   }
   void await_written(Lock& lock, Address at);
-  void diverge(Pageable& storage);
+  void diverge(Pageable& storage, Frame* writer = nullptr);
+  void leave_pages(Address at, Pageable& storage);
   void use_inherited(Pageable& storage);
-  void diverge(Bytes bytes);
-  void diverge_outside(const OpInput& input);
+  void diverge(Bytes bytes, Frame* writer = nullptr);
+  void diverge_outside(const OpInput& input, Frame& writer);
   Bytes give_way(Lock& lock);
   // The attempts that were made already to meet one request.
   struct Tried {

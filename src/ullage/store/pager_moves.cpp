@@ -165,8 +165,7 @@ PagerCore::Evicted PagerCore::evict(Lock& lock, Address at, StorageId id, For wh
 }
 
 void PagerCore::take_pages(Address at, Pageable& storage) {
-  diverge(storage);
-  store_.vacate(at);
+  leave_pages(at, storage);
   storage.where = Where::Spilled;
   tell(at, Settings::Moved::Away);
   if (storage.unchanged) counts_.rewrites_avoided += storage.span;

@@ -51,8 +51,7 @@ bool PagerCore::drop(Address at) {
   Pageable* storage = storage_at_rest(lock, at);
   if (in_child_ || captures_ > 0 || storage == nullptr) return false;
   if (storage->where == Where::Dropped || storage->pins > 0) return false;
-  if (storage->where == Where::Resident) store_.vacate(at);
-  diverge(*storage);
+  if (storage->where == Where::Resident) leave_pages(at, *storage);
   if (storage->where == Where::Spilled) counts_.spilled_now -= storage->span;
   forget_copies(*storage);
   storage->where = Where::Dropped;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -128,6 +129,17 @@ std::vector<std::int32_t> process_tree(std::int32_t root) {
     }
   }
   return tree;
+}
+
+// The last field of /proc/loadavg.
+std::int32_t newest_pid() {
+  std::ifstream file("/proc/loadavg");
+  std::string word;
+  while (file >> word) {
+  }
+  std::int32_t pid = 0;
+  std::from_chars(word.data(), word.data() + word.size(), pid);
+  return pid;
 }
 
 }  // namespace ullage::store

@@ -120,7 +120,11 @@ void Store::restart_present_peak() {
   counts_.wasted_peak = wasted();
 }
 
-void Store::vacate(Address at) {
+void Store::vacate(Address at) { vacate(at, /*keeps_pages=*/true); }
+
+void Store::give_back(Address at) { vacate(at, /*keeps_pages=*/false); }
+
+void Store::vacate(Address at, bool keeps_pages) {
   const std::lock_guard guard(lock_);
   Live& live = live_at(at);
   Range& range = live.range;
@@ -132,14 +136,15 @@ void Store::vacate(Address at) {
   counts_.vacated += range.size;
   counts_.present -= live.asked;
   live_pieces_ -= range.pieces.size();
-  const std::optional<Address> to = can_move_ ? space_.take(range.size, alignment_of(range.size)) : std::nullopt;
+  const bool moves = can_move_ && keeps_pages;
+  const std::optional<Address> to = moves ? space_.take(range.size, alignment_of(range.size)) : std::nullopt;
   Range gone{to.value_or(at), range.size, {}};
   std::swap(gone.pieces, range.pieces);
   if (to && move_all(gone, at) && pages_.protect(*to, gone.size, Access::ReadWrite)) {
     idle_.add(std::move(gone));
     return;
   }
-  // Not all could be moved. Gives the pages back to the system, wherever they stand now.
+  // None are kept, or not all could be moved. Gives the pages back to the system, wherever they stand now.
   pages_.drop(at, gone.size);
   if (to) {
     pages_.drop(*to, gone.size);

@@ -117,6 +117,9 @@ class Store final {
   // fault from the first moment on. The pages become idle, or go back to the system if they cannot be moved.
   // ContractError if no live range with pages begins at `at`, or if the kernel does not take the access away.
   void vacate(Address at);
+  // Does the same, but the pages go back to the system. This is for pages that a fork shares. If another storage got
+  // them, its first write would copy them, and no figure of this process shows such a copy.
+  void give_back(Address at);
   // Takes as many writable pages as the vacated range at `at` needs, at an address that nobody else knows, and returns
   // that address.
   std::variant<Address, Refusal> stage(Address at);
@@ -191,6 +194,7 @@ class Store final {
     }
   };
 
+  void vacate(Address at, bool keeps_pages);
   Placed place(Bytes size, Bytes alignment, Bytes asked);
   Live& live_at(Address at);
   Staged take_staged(Address at);

@@ -46,6 +46,10 @@ class Tree {
   // Call this when this process writes or gives up `bytes` of pages that it shared with its forked children. They
   // counted once, as this process's, and now count as the others' too: the others' resident bytes grow by as many.
   virtual void diverged(Bytes bytes) = 0;
+  // Call copying() before diverged() if an op that begins will write these bytes, and copied() when it has ended. A
+  // count of pages in between shows only some of the copies, so the bytes count in addition to it.
+  virtual void copying(Bytes bytes) = 0;
+  virtual void copied(Bytes bytes) = 0;
   // Call this before, if they are a storage's: the children will hold them alone (inherited()).
   virtual void left_to_children(Bytes bytes) = 0;
   // Call this in a child made by fork when it first uses `bytes` of its parent's storages. It would hold them too if
