@@ -74,14 +74,20 @@ TEST(StandIns, LookIntoOtherPackages) {
                 "\x7f"
                 "ELF");
   write_content(folder / "package/no_library.source", "x");
+  write_content(folder / "package/text.so", "INPUT(-lc)");
+  // A torch in a folder of packages is the one that is opened anyway.
+  fs::create_directories(folder / "package/torch/lib");
+  fs::copy(fake("torch"), folder / "package/torch/lib");
+  write_content(folder / "package/torch/lib_of_a_test.so",
+                write_stub_library({"unused.so", {"libcufft.so.11"}, {}, {}, "cufftPlan1d"}));
   // user.so calls a function of libcublas.so.13, a library that torch does not need.
   write_content(folder / "package/user.so",
                 write_stub_library({"user.so", {"libcublas.so.13"}, {}, {}, "cublasCreate_v2"}));
-  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "package"}});
+  const auto made = make_stand_ins({folder / "package/torch/lib", folder / "out", kCard, {folder / "package"}});
   ASSERT_TRUE(made.ok()) << made.error().text();
   EXPECT_EQ(functions_of(*made, "libcublas.so.13"), Texts{"cublasCreate_v2"});
-  EXPECT_EQ(made->notes, Texts{"not looked at: " + (folder / "package/damaged.so") +
-                               ":4: the file ends within its header: it has 4 bytes, a header has 64"});
+  EXPECT_EQ(functions_of(*made, "libcufft.so.11"), Texts{"none"});
+  EXPECT_EQ(made->notes, Texts{});
   EXPECT_EQ(functions_of(*made, "libnccl.so.2"), (Texts{"ncclCommInitRank", "ncclVariable"}));
 }
 
@@ -90,13 +96,25 @@ TEST(StandIns, LookIntoALibraryWithSoEarlierInItsName) {
   fs::create_directories(folder / "package");
   write_content(folder / "package/my.source.so",
                 write_stub_library({"my.source.so", {"libcublas.so.13"}, {}, {}, "cublasCreate_v2"}));
-  write_content(folder / "package/my.source.so.1", "x");
+  write_content(folder / "package/my.source.so.1",
+                write_stub_library({"my.source.so.1", {"libcufft.so.11"}, {}, {}, "cufftPlan1d"}));
   write_content(folder / "package/my.source", "x");
   const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "package"}});
   ASSERT_TRUE(made.ok()) << made.error().text();
   EXPECT_EQ(functions_of(*made, "libcublas.so.13"), Texts{"cublasCreate_v2"});
-  EXPECT_EQ(made->notes, Texts{"not looked at: " + (folder / "package/my.source.so.1") +
-                               ":0: not an ELF file: it does not begin with 0x7f ELF"});
+  EXPECT_EQ(functions_of(*made, "libcufft.so.11"), Texts{"cufftPlan1d"});
+  EXPECT_EQ(made->notes, Texts{});
+}
+
+TEST(StandIns, SayWhichNamedFilesAreLeftOut) {
+  const OwnFolder folder;
+  write_content(folder / "damaged.so",
+                "\x7f"
+                "ELF");
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "damaged.so"}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(made->notes, Texts{"not looked at: " + (folder / "damaged.so") +
+                               ":4: the file ends within its header: it has 4 bytes, a header has 64"});
 }
 
 TEST(StandIns, HaveWhatTorchLooksUpByName) {
@@ -118,7 +136,7 @@ TEST(StandIns, HaveWhatTorchLooksUpByName) {
   EXPECT_EQ(functions_of(*made, "libnvidia-ml.so.1"), Texts{"nvmlInit_v2"});
 }
 
-TEST(StandIns, LeaveOutWhatIsForAnotherCuda) {
+TEST(StandIns, ServeWhatIsForAnotherCuda) {
   const OwnFolder folder;
   const auto user = [&](const std::string& cudart) {
     write_content(folder / "user.so",
@@ -127,9 +145,14 @@ TEST(StandIns, LeaveOutWhatIsForAnotherCuda) {
   };
   const auto older = user("libcudart.so.12"), same = user("libcudart.so.13");
   ASSERT_TRUE(older.ok()) << older.error().text();
-  EXPECT_EQ(older->notes, Texts{"not looked at: " + (folder / "user.so") + ": built for CUDA 12, torch for 13"});
-  EXPECT_EQ(find_stand_in(*older, "libcudart.so.12"), nullptr);
+  ASSERT_EQ(older->other_majors.size(), 1u);
+  EXPECT_EQ(older->other_majors[0].path, folder / "user.so");
+  EXPECT_EQ(older->other_majors[0].cuda_major, 12);
+  EXPECT_EQ(older->cuda_major, 13);
+  EXPECT_NE(find_stand_in(*older, "libcudart.so.12"), nullptr);
+  EXPECT_EQ(functions_of(*older, "libcufft.so.11"), Texts{"cufftPlan1d"});
   ASSERT_TRUE(same.ok()) << same.error().text();
+  EXPECT_EQ(same->other_majors.size(), 0u);
   EXPECT_EQ(functions_of(*same, "libcufft.so.11"), Texts{"cufftPlan1d"});
 }
 

@@ -167,6 +167,12 @@ five = torch.arange(5) + torch.tensor([1, 0, 0, 0, 0])
 print(five.tolist(), bool(torch.ones(3, dtype=torch.bool).all()), torch.tensor(2.0).item(), five.device.type)
 """
 KINDS_SAID = "8 8\n8 8\n8\n8 8\nTrue 2\n4 16\nFalse large\n[1, 1, 2, 3, 4] True 2.0 cuda\n"
+OTHER_CUDA = """
+import ctypes, os, sys, torch
+torch.zeros(4, device="cuda")
+user = ctypes.CDLL(os.path.join(os.environ["PYTHONPATH"], "package", f"libuser{sys.argv[1]}.so"))
+print("answers", user.use())
+"""
 # Hash of the action and size of every event of TRAIN, by version of torch. They differ without cuDNN, whose workspaces
 # are among them.
 EVENTS = {("2.13.0+cu130", "without cuDNN"): "d9bc1a1bcf765a2c", ("2.13.0+cu130", "with cuDNN 9.20"): "1390b443a6a44f69"}
@@ -212,7 +218,7 @@ class Dry:
         self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
         self.folder = pathlib.Path(folder)
         programs = {"train": FIRST_LINE + TRAIN, "whole": TRAIN, "embedding": EMBEDDING, "last_line": LAST_LINE, "ranks": RANKS, "fails": FAILS,
-                    "saves": SAVES, "values": VALUES, "kinds": KINDS}
+                    "saves": SAVES, "values": VALUES, "kinds": KINDS, "other_cuda": OTHER_CUDA}
         for name, text in programs.items():
             (self.folder / f"{name}.py").write_text(text)
 
@@ -221,6 +227,27 @@ class Dry:
                               env={**os.environ, **variables})
         assert done.returncode == code, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
         return done
+
+    def write_package(self, majors):
+        """Makes a folder of packages. One package has a library for each of these CUDA versions, which calls functions
+        that torch does not. Returns the folder."""
+        packages = self.folder / "site-packages"
+        (packages / "package").mkdir(parents=True)
+        (self.folder / "user.c").write_text("int cublasLtGetOfNoTorch(void); int cudaGetDeviceCount(int* count);"
+                                            "int use(void) { int n = 0; cublasLtGetOfNoTorch(); return cudaGetDeviceCount(&n) + n; }")
+        for major in majors:
+            real = self.folder / f"cuda{major}"
+            real.mkdir()
+            for name, function in (("cublasLt", "cublasLtGetOfNoTorch"), ("cudart", "cudaGetDeviceCount")):
+                soname = f"lib{name}.so.{major}"
+                (real / "of.c").write_text(f"int {function}(void) {{ return 0; }}")
+                (real / "versions").write_text(f"{soname} {{ global: *; }};")
+                self.compile(real / "of.c", real / f"lib{name}.so", f"-Wl,-soname,{soname}", f"-Wl,--version-script={real}/versions")
+            self.compile(self.folder / "user.c", packages / "package" / f"libuser{major}.so", f"-L{real}", "-lcublasLt", "-lcudart")
+        return packages
+
+    def compile(self, source, to, *options):
+        subprocess.run(["cc", "-shared", "-fPIC", "-Wl,--no-as-needed", "-o", to, source, *options], check=True)
 
     def write_net(self, parts=NET_PARTS):
         (self.folder / "net.py").write_text(FIRST_LINE + NET.format(**{**NET_PARTS, **parts}))
@@ -305,6 +332,17 @@ def test_kinds_of_tensors_and_checks_of_unknown_values(dry: Dry) -> None:
     said = dry.ullage("run", "--dry", "--report", "k.json", "--", dry.cuda, "kinds.py").stdout
     assert said == KINDS_SAID, said
     assert json.loads((dry.folder / "k.json").read_text())["unknown_functions"] == []
+
+
+def test_libraries_of_other_packages(dry: Dry) -> None:
+    """A package's own library calls functions that torch does not, from torch's CUDA or from another one."""
+    packages = dry.write_package([12, 13])
+    for major in (12, 13):
+        done = dry.ullage("run", "--dry", "--", dry.cuda, "other_cuda.py", major, PYTHONPATH=str(packages))
+        assert done.stdout == "answers 1\n", done.stdout
+        assert "did nothing: cublasLtGetOfNoTorch" in done.stderr, done.stderr
+        assert ("libuser12.so takes: it is built for CUDA 12, torch for CUDA 13" in done.stderr) == (major == 12), done.stderr
+        assert "libuser13.so" not in done.stderr, done.stderr
 
 
 def test_kernels_of_an_older_generation(dry: Dry) -> None:

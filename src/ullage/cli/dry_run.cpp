@@ -8,7 +8,6 @@
 #include "ullage/cli/words.h"
 #include "ullage/drycard/in_python.h"
 #include "ullage/drycard/ledger.h"
-#include "ullage/drycard/stand_ins.h"
 #include "ullage/report/run_report.h"
 #include "ullage/store/ledger.h"
 
@@ -104,9 +103,26 @@ void add_places(DryReport& report) {
   }
 }
 
+// Notes the libraries for another CUDA than torch's that a process of the program had loaded. Packages bring one for
+// each CUDA, and most are never loaded.
+void add_other_majors(const Json& json, const std::vector<drycard::OtherMajor>& others, int torchs, DryReport& report) {
+  const std::vector<std::string> loaded = json.value("libraries", std::vector<std::string>());
+  for (const drycard::OtherMajor& one : others) {
+    std::error_code ignored;
+    const std::string path = fs::canonical(one.path, ignored).string();
+    if (std::ranges::find(loaded, path) == loaded.end()) continue;
+    const std::string note = fmt::format(
+        "what {} takes: it is built for CUDA {}, torch for CUDA {}, and some structs differ; install its package for "
+        "CUDA {}, or torch for CUDA {}",
+        one.path, one.cuda_major, torchs, torchs, one.cuda_major);
+    if (std::ranges::find(report.notes, note) == report.notes.end()) report.notes.push_back(note);
+  }
+}
+
 // Adds what all Python processes of the program wrote. Returns the memory history of the one that reserved most; empty
 // if none was written.
-fs::path add_pythons(const fs::path& folder, DryReport& report) {
+fs::path add_pythons(const fs::path& folder, const std::vector<drycard::OtherMajor>& others, int cuda_major,
+                     DryReport& report) {
   fs::path history;
   std::uint64_t most = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -115,6 +131,7 @@ fs::path add_pythons(const fs::path& folder, DryReport& report) {
     const Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) continue;
     add_python(json, report);
+    add_other_majors(json, others, cuda_major, report);
     std::uint64_t reserved = 0;
     for (const Json& card : json.value("cards", Json::array()))
       reserved += card.value("reserved_peak", std::uint64_t{0});
@@ -187,6 +204,7 @@ Result<DryRunner> DryRunner::make(const TorchFound& torch) {
   request.torch_lib_folder = torch.lib.string();
   request.out_folder = (root / "lib").string();
   request.drycard_library = library.string();
+  for (const fs::path& one : torch.packages) request.others.push_back(one.string());
   for (const char* nvrtc : {"libnvrtc.so.12", "libnvrtc.so.13"}) {  // cuDNN compiles engines with it and needs no card
     if (!nvidia_library(torch.lib, nvrtc).empty()) request.real.emplace_back(nvrtc);
   }
@@ -196,6 +214,7 @@ Result<DryRunner> DryRunner::make(const TorchFound& torch) {
   for (const std::string& one : made.preload) runner.preload_ += ":" + one;
   runner.cuda_major_ = made.cuda_major;
   runner.notes_ = made.notes;
+  runner.other_majors_ = made.other_majors;
   ULLAGE_TRY(write_file(root / "in_python.py", drycard::kInPython));
   ULLAGE_TRY(write_file(root / "values.py", drycard::kValues));
   return runner;
@@ -293,7 +312,7 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
       host.outcome == report::Outcome::KilledByKernel ||
       (end.signal == SIGKILL && report.host_total > Bytes{} && report.host_peak >= report.host_total / 4 * 3);
   report.notes = notes_;
-  done.history = add_pythons(folder, report);
+  done.history = add_pythons(folder, other_majors_, cuda_major_, report);
   if (end.out_of_time) report.ended_by = DryReport::EndedBy::Seconds;
   add_places(report);
   const std::unique_ptr<drycard::CardLedger> account = read_account(folder / "card");

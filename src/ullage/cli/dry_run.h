@@ -8,6 +8,7 @@
 #include "ullage/cli/take_runner.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/torch_folder.h"
+#include "ullage/drycard/stand_ins.h"
 #include "ullage/report/dry_report.h"
 #include "ullage/report/run_report.h"
 
@@ -73,6 +74,7 @@ class DryRunner final {
   std::string cudnn_;    // path of the real libcudnn_graph.so.9; empty: not installed
   int cuda_major_ = 0;
   std::vector<std::string> notes_;
+  std::vector<drycard::OtherMajor> other_majors_;
   std::unique_ptr<std::atomic<int>> runs_ = std::make_unique<std::atomic<int>>(0);
 };
 

@@ -73,10 +73,12 @@ std::string said_by(const fs::path& python, const char* text) {
   return said;
 }
 
+// Prints torch's folder, then the folders of packages on the search path. Debian calls these dist-packages.
 constexpr const char* kAsk =
-    "import importlib.util as u\n"
+    "import importlib.util as u, os, sys\n"
     "s = u.find_spec('torch')\n"
-    "print(list(s.submodule_search_locations)[0] if s and s.submodule_search_locations else '')";
+    "print(list(s.submodule_search_locations)[0] if s and s.submodule_search_locations else '')\n"
+    "print(*{os.path.realpath(p): 0 for p in sys.path if p.endswith('-packages') and os.path.isdir(p)}, sep='\\n')";
 
 Result<TorchFound> torch_in(const fs::path& lib, const fs::path& python) {
   std::error_code ignored;
@@ -101,9 +103,16 @@ Result<TorchFound> find_torch(const Launch& launch) {
     return Error{Error::Kind::NotFound, "is not Python, names no Python in its first line, and no python3 is on PATH",
                  launch.file.string()};
   }
-  const std::string package = said_by(*python, kAsk);
-  if (package.empty()) return Error{Error::Kind::NotFound, "has no torch", python->string()};
-  return torch_in(fs::path(package) / "lib", *python);
+  std::istringstream said(said_by(*python, kAsk));
+  std::string package;
+  if (!std::getline(said, package) || package.empty()) {
+    return Error{Error::Kind::NotFound, "has no torch", python->string()};
+  }
+  ULLAGE_TRY_VALUE(TorchFound found, torch_in(fs::path(package) / "lib", *python));
+  for (std::string folder; std::getline(said, folder);) {
+    if (!folder.empty()) found.packages.emplace_back(folder);
+  }
+  return found;
 }
 
 }  // namespace ullage::cli

@@ -8,6 +8,7 @@
 #include "ullage/cli/launcher.h"
 
 #include <filesystem>
+#include <vector>
 
 namespace ullage::cli {
 
@@ -15,6 +16,8 @@ struct TorchFound {
   std::filesystem::path lib;     // its folder of shared objects
   std::filesystem::path python;  // the interpreter that was asked
   bool has_cuda = false;         // it is a CUDA build
+  // Folders of packages on the interpreter's search path, without symbolic links. Empty if none was found.
+  std::vector<std::filesystem::path> packages{};
 };
 
 // Asks a Python interpreter where torch is; nothing is imported for that. If the command is a Python, or a script whose

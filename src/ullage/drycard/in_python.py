@@ -121,7 +121,7 @@ class Account:
                 torch.cuda.memory._dump_snapshot(f"{self.folder}/{self.process}.pickle")
         told = {"torch": torch.__version__, "seconds": time.monotonic() - self.began, "ended_by": self.ended_by,
                 "steps": self.steps, "optimizers": len(self.first_cycle), "cards": cards,
-                "out_of_memory": self.out_of_memory, "error": self.error,
+                "out_of_memory": self.out_of_memory, "error": self.error, "libraries": loaded_libraries(),
                 "bounds": [{"op": op, "how": how, "file": file, "line": line, "count": count}
                            for (op, how, file, line), count in (self.values.bounds if self.values else {}).items()]}
         with open(f"{self.folder}/{self.process}.part", "w") as file:
@@ -196,6 +196,13 @@ class Account:
             torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
             # Calls of the program itself would begin the history again, or end it.
             torch._C._cuda_record_memory_history = torch._C._cuda_record_memory_history_legacy = lambda *_, **__: None
+
+
+def loaded_libraries():
+    """Returns the paths of the shared objects that this process has loaded."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.rstrip("\n").split(maxsplit=5)[-1] for line in maps}
+    return sorted(path for path in paths if path.startswith("/") and ".so" in os.path.basename(path))
 
 
 def innermost_line(frames):

@@ -71,14 +71,23 @@ Error system_refused(const std::string& path, const char* what, const std::error
 bool is_shared_name(const std::string& name) { return name.ends_with(".so") || name.find(".so.") != name.npos; }
 
 // Returns the plain files, and links to such, that have the name of a shared object, sorted by name.
+// With a recursive iterator also those at any depth, but not in the folders `passed_over`.
 template <class Iterator>
-Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
+Result<std::vector<std::string>> shared_objects_in(const std::string& folder, const fs::path& passed_over = {}) {
   std::error_code why;
   std::vector<std::string> found;
   Iterator at(folder, fs::directory_options::skip_permission_denied, why);
   if (why) return system_refused(folder, "looked into", why);
   for (; at != Iterator(); at.increment(why)) {
     std::error_code not_a_file;
+    if constexpr (requires { at.disable_recursion_pending(); }) {
+      const std::string name = at->path().filename().string();
+      const bool has_none = name == "__pycache__";
+      if (has_none || (name == passed_over.filename() && fs::equivalent(at->path(), passed_over, not_a_file))) {
+        at.disable_recursion_pending();
+        continue;
+      }
+    }
     if (is_shared_name(at->path().filename().string()) && at->is_regular_file(not_a_file)) {
       found.push_back(at->path().string());
     }
@@ -113,7 +122,7 @@ class StandInMaker final {
     ULLAGE_TRY(open_drycard());
     ULLAGE_TRY(open_torch());
     ULLAGE_TRY(open_others());
-    drop_other_majors();
+    note_majors();
     for (const char* soname : kAlways) libraries_[soname];
     for (const auto& object : objects_) note_needed(object);
     for (const auto& object : objects_) {
@@ -189,8 +198,9 @@ class StandInMaker final {
         ULLAGE_TRY(open(other, false));
         continue;
       }
-      ULLAGE_TRY_VALUE(const auto paths, shared_objects_in<fs::recursive_directory_iterator>(other));
-      for (const auto& path : paths) ULLAGE_TRY(open(path, false));
+      const fs::path torch = fs::path(request_.torch_lib_folder).lexically_normal().parent_path();
+      ULLAGE_TRY_VALUE(const auto paths, shared_objects_in<fs::recursive_directory_iterator>(other, torch));
+      for (const auto& path : paths) open_if_linked(path);
     }
     return success();
   }
@@ -212,24 +222,27 @@ class StandInMaker final {
     if (cuda_library(opened->elf.soname()).empty()) objects_.push_back(std::move(*opened));
     return success();
   }
+  // Opens a shared object if the loader would take it and it needs a CUDA library. Packages have many other files.
+  void open_if_linked(const std::string& path) {
+    auto opened = open_shared_object(path, false);
+    if (!opened || opened->elf.machine() != kX86_64 || !cuda_library(opened->elf.soname()).empty()) return;
+    const auto is_cuda = [](std::string_view soname) { return !cuda_library(soname).empty(); };
+    if (std::ranges::any_of(opened->elf.needed(), is_cuda)) objects_.push_back(std::move(*opened));
+  }
   static bool is_text(const std::string& path) {
     const auto file = MappedFile::open(path);
     return file && !ElfFile::is_elf(file->bytes());
   }
 
-  // Drops files that are built for another CUDA than torch's. Packages bring a file for each CUDA version that they
-  // support, and the others are never loaded beside torch.
-  void drop_other_majors() {
+  void note_majors() {
     for (const auto& object : objects_) {
       if (object.of_torch && made_.cuda_major == 0) made_.cuda_major = cuda_major_of(object);
     }
-    std::erase_if(objects_, [this](const auto& object) {
+    for (const auto& object : objects_) {
       const int major = cuda_major_of(object);
-      if (object.of_torch || major == 0 || made_.cuda_major == 0 || major == made_.cuda_major) return false;
-      made_.notes.push_back(
-          fmt::format("not looked at: {}: built for CUDA {}, torch for {}", object.path, major, made_.cuda_major));
-      return true;
-    });
+      if (object.of_torch || major == 0 || made_.cuda_major == 0 || major == made_.cuda_major) continue;
+      made_.other_majors.push_back({object.path, major});
+    }
   }
   static int cuda_major_of(const SharedObject& object) {
     for (const auto soname : object.elf.needed()) {
