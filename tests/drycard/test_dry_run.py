@@ -158,6 +158,13 @@ nn.LSTM(16, 16).to("cuda")(rows)[0].sum().backward()
 compiled = torch.compile(nn.Linear(16, 4), backend="eager").cuda()  # what it traces must not be the mode of values
 double = torch.compile(backend="eager")(lambda x: x * 2)
 print(compiled(rows).shape[1], double(rows).shape[1])
+compiled_by = []
+def note(name):
+    return lambda graph, inputs: compiled_by.append(name) or graph
+inner = torch.compile(lambda x: x * 2, backend=note("inner"))
+aside = torch.compiler.disable(lambda x: inner(x), recursive=False)
+torch.compile(lambda x: aside(x + 1) + 1, backend=note("outer"))(rows)
+print(*compiled_by)
 assert (rows > 0).all() and not (rows == 0).all(), "a check of an unknown value"
 if not bool((rows > 1).any()):
     raise ValueError("another check")
@@ -166,7 +173,7 @@ torch.set_default_device("cuda")
 five = torch.arange(5) + torch.tensor([1, 0, 0, 0, 0])
 print(five.tolist(), bool(torch.ones(3, dtype=torch.bool).all()), torch.tensor(2.0).item(), five.device.type)
 """
-KINDS_SAID = "8 8\n8 8\n8\n8 8\nTrue 2\n4 16\nFalse large\n[1, 1, 2, 3, 4] True 2.0 cuda\n"
+KINDS_SAID = "8 8\n8 8\n8\n8 8\nTrue 2\n4 16\nouter inner outer\nFalse large\n[1, 1, 2, 3, 4] True 2.0 cuda\n"
 OTHER_CUDA = """
 import ctypes, os, sys, torch
 torch.zeros(4, device="cuda")

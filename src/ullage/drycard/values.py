@@ -15,6 +15,7 @@ gradients are freed. What the backward pass writes is noticed by the version tha
 import ctypes
 import dis
 import functools
+import importlib
 import os
 import sys
 
@@ -170,7 +171,9 @@ class Values(TorchFunctionMode):
         return self.unfollowed(func, function, args, kwargs, inputs_known)
 
     def aside(self, func):
-        """Returns a function that calls `func` and follows no values meanwhile."""
+        """Returns a function that calls the compiled `func` and follows no values meanwhile. The compiler passes over its
+        frame, as over torch's own around a compiled function. Otherwise a caller that is compiled too, but does not
+        reach into this function, would have it compiled."""
         @functools.wraps(func)
         def call(*args, **kwargs):
             if torch.compiler.is_compiling() or torch.overrides._get_current_function_mode() is not self:
@@ -178,6 +181,7 @@ class Values(TorchFunctionMode):
             with torch.overrides._pop_mode_temporarily():
                 return func(*args, **kwargs)
 
+        importlib.import_module("torch._dynamo.eval_frame").skip_code(call.__code__)
         return call
 
     # ---- what is known
