@@ -176,7 +176,7 @@ class Values(TorchFunctionMode):
         reach into this function, would have it compiled."""
         @functools.wraps(func)
         def call(*args, **kwargs):
-            if torch.compiler.is_compiling() or torch.overrides._get_current_function_mode() is not self:
+            if torch.overrides._get_current_function_mode() is not self:
                 return func(*args, **kwargs)
             with torch.overrides._pop_mode_temporarily():
                 return func(*args, **kwargs)
