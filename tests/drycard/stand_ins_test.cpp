@@ -156,6 +156,17 @@ TEST(StandIns, ServeWhatIsForAnotherCuda) {
   EXPECT_EQ(functions_of(*same, "libcufft.so.11"), Texts{"cufftPlan1d"});
 }
 
+// torch 1.13 calls libcublasLt and is linked to libcublas alone, which needs libcublasLt.
+TEST(StandIns, HaveWhatARealLibraryBringsAlong) {
+  const OwnFolder folder;
+  write_content(folder / "user.so",
+                write_stub_library({"user.so", {"libc.so.6", "libcublas.so.13"}, {}, {}, "cublasLtMatmul"}));
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "user.so"}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(functions_of(*made, "libcublas.so.13"), Texts{"cublasLtMatmul"});
+  EXPECT_EQ(made->notes, Texts{});
+}
+
 TEST(StandIns, SayWhatNobodyHas) {
   const OwnFolder folder;
   write_content(folder / "user.so", write_stub_library({"user.so", {}, {}, {}, "cufftPlan1d"}));

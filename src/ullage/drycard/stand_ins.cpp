@@ -342,13 +342,17 @@ class StandInMaker final {
   }
 
   // Returns the soname of that library in the list of libraries that this file needs; else the first such soname, by
-  // name, that any file needs.
+  // name, that any file needs. If no file needs that library, a real library that this file needs would bring it along:
+  // libcublas needs libcublasLt. A stub needs no other one, so it has the function itself.
   std::optional<std::string> soname_for(std::string_view library, const SharedObject& object) const {
     for (const auto soname : object.elf.needed()) {
       if (cuda_library(soname) == library) return std::string(soname);
     }
     for (const auto& [soname, wanted] : libraries_) {
       if (cuda_library(soname) == library) return soname;
+    }
+    for (const auto soname : object.elf.needed()) {
+      if (!cuda_library(soname).empty()) return std::string(soname);
     }
     return std::nullopt;
   }

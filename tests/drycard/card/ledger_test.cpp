@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 namespace ullage::drycard {
 namespace {
@@ -28,6 +30,14 @@ TEST(DryCardLedger, SaysWhatTheCardsAre) {
   card.allocate(kMib);
   EXPECT_EQ(card.ledger().card[2].used.load(), 2 * kMib);  // ordinal 0 is the machine's third card
   EXPECT_EQ(card.ledger().card[2].processes.load(), 1u);
+}
+
+// The struct of CUDA 11 is smaller than the others. Torch keeps it between other variables.
+TEST(DryCardLedger, WritesTheStructOfThatCuda) {
+  const CardLibrary card({{"ULLAGE_DRYCARD_CUDA", "11"}});
+  std::vector<unsigned char> properties(2048, 0xa5);
+  EXPECT_EQ(card("cudaGetDeviceProperties", properties.data(), 0), 0);
+  EXPECT_EQ(std::count(properties.begin() + 728, properties.end(), 0xa5), 2048 - 728);  // its sizeof with CUDA 11
 }
 
 TEST(DryCardLedger, OutlivesAProcessThatIsKilledAndGivesItsBytesBack) {

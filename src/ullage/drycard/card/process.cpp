@@ -69,7 +69,10 @@ Machine read_machine() {
   if (const char* count = variable("ULLAGE_DRYCARD_COUNT")) {
     made.cards = static_cast<int>(std::clamp(std::strtol(count, nullptr, 10), 0L, static_cast<long>(kMostCards)));
   }
-  if (const char* cuda = variable("ULLAGE_DRYCARD_CUDA")) made.cuda = std::strtol(cuda, nullptr, 10) == 12 ? 12 : 13;
+  if (const char* cuda = variable("ULLAGE_DRYCARD_CUDA")) {
+    const long major = std::strtol(cuda, nullptr, 10);
+    made.cuda = major == 11 || major == 12 ? 12 : 13;  // what CUDA 11 has of a struct is the first part of CUDA 12's
+  }
   made.visible = made.cards;
   for (int i = 0; i < made.cards; ++i) made.card_of[i] = i;
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");

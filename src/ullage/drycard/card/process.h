@@ -18,7 +18,7 @@ namespace ullage::drycard {
 //   ULLAGE_DRYCARD_MEMORY  total bytes of each card, instead of the table's
 //   ULLAGE_DRYCARD_REFUSES 0: the cards state that total, but serve every request, to show what a program needs
 //   ULLAGE_DRYCARD_COUNT   how many of these cards there are, 0 to 16; if not set: 1
-//   ULLAGE_DRYCARD_CUDA    12 or 13, the runtime that the program was built for; if not set: 13
+//   ULLAGE_DRYCARD_CUDA    11 to 13, the runtime that the program was built for; if not set: 13
 //   ULLAGE_DRYCARD_LEDGER  path of the account (ledger.h)
 //   ULLAGE_DRYCARD_CUDNN, ULLAGE_DRYCARD_NCCL  the versions that these libraries state; if not set: 99999, 22907.
 //                          torch compares cuDNN's with the one that it was built with
