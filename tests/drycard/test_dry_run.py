@@ -352,6 +352,27 @@ def test_libraries_of_other_packages(dry: Dry) -> None:
         assert "libuser13.so" not in done.stderr, done.stderr
 
 
+def test_a_torch_that_is_too_old(dry: Dry) -> None:
+    """A package in torch's place has what torch 1.13 has of what a dry run needs."""
+    for name, text in {"__init__": "__version__ = '1.13.1'\nfrom . import _C, cuda, optim, overrides", "_C": "", "overrides": "_pop_mode_temporarily = 1",
+                       "cuda/__init__": "from . import memory\nis_initialized = lambda: False", "cuda/memory": "",
+                       "optim/__init__": "from . import optimizer", "optim/optimizer": ""}.items():
+        file = dry.folder / "old" / "torch" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (dry.folder / "account").mkdir()
+    script = pathlib.Path(__file__).resolve().parents[2] / "src/ullage/drycard/in_python.py"
+    (dry.folder / "imports.py").write_text(f"exec(open({str(script)!r}).read())\nprint('runs')")
+    done = subprocess.run([dry.cpu, "imports.py"], cwd=dry.folder, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(dry.folder / "old"), "ULLAGE_DRYCARD_ACCOUNT": str(dry.folder / "account")})
+    assert (done.returncode, done.stdout) == (2, ""), (done.returncode, done.stdout, done.stderr)
+    (written,) = (dry.folder / "account").glob("*.json")
+    error = json.loads(written.read_text())["error"]
+    assert done.stderr == f"ImportError: {error['text']}\n" and error["line"] == 1, (done.stderr, error)
+    assert error["text"].startswith("torch 1.13.1 cannot run dry, 2.1 to 2.15 can: it lacks torch.optim.optimizer.register_optimizer_step_post_hook, "
+                                    "torch.cuda.memory._dump_snapshot, torch._C._cuda_attach_out_of_memory_observer; install"), error
+
+
 def test_kernels_of_an_older_generation(dry: Dry) -> None:
     for card in ("rtx4090", "t4", "h100"):  # torch has kernels for 8.6, 7.5 and 9.0
         dry.ullage("run", "--dry", "--quiet", "--device", card, "--", dry.cuda, "embedding.py")

@@ -21,6 +21,9 @@ import traceback
 import torch
 
 STANDARD = os.path.dirname(os.__file__)  # of Python's own modules
+# What a torch must have beside what all versions have. Each name is in its own module, because torch.optim hides one.
+NEEDED = (("torch.optim.optimizer", "register_optimizer_step_post_hook"), ("torch.cuda.memory", "_dump_snapshot"),
+          ("torch._C", "_cuda_attach_out_of_memory_observer"), ("torch.overrides", "_pop_mode_temporarily"))
 MOST_EVENTS = 2_000_000  # torch keeps a ring of them; an event is some hundred bytes
 
 
@@ -87,6 +90,14 @@ class Account:
                 pass
         self.exit(0)
 
+    def refuse_torch(self, lacking):
+        """Ends the program where it imports torch. A torch of another age may crash without a word."""
+        text = (f"torch {torch.__version__} cannot run dry, 2.1 to 2.15 can: it lacks {', '.join(lacking)}; install one of "
+                "these in an environment of its own")
+        print(f"ImportError: {text}", file=sys.stderr, flush=True)
+        self.error = {"type": "ImportError", "text": text, **innermost_line(traceback.extract_stack())}
+        self.leave(2)
+
     def finish(self):
         """Runs at the program's own end. The thread of a card's backward passes may still hold a Python object of the
         last pass. If the thread released it while Python finishes, the process would abort (torch 2.13). After one more
@@ -146,8 +157,10 @@ class Account:
         return self.real_save(what, to, *rest, **named)
 
     def begin(self):
-        self.real_save, torch.save = torch.save, self.save
         self.exit, os._exit = os._exit, self.leave
+        if lacking := [f"{module}.{name}" for module, name in NEEDED if not hasattr(sys.modules.get(module), name)]:
+            self.refuse_torch(lacking)
+        self.real_save, torch.save = torch.save, self.save
         self.hook, sys.excepthook = sys.excepthook, self.program_failed
         atexit.register(self.finish)
         sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(self.optimizer_stepped)
