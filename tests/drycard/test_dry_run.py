@@ -180,6 +180,21 @@ torch.zeros(4, device="cuda")
 user = ctypes.CDLL(os.path.join(os.environ["PYTHONPATH"], "package", f"libuser{sys.argv[1]}.so"))
 print("answers", user.use())
 """
+OPTIMIZERS = """
+import sys, torch
+net = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(4)]).cuda()
+x = torch.randn(2, 8, device="cuda")
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    net(x).sum().backward()
+    opt.step()
+del opt
+optimizers = {one: torch.optim.SGD([one], lr=0.1) for one in net.parameters()}
+for one in net.parameters():
+    one.register_post_accumulate_grad_hook(lambda one: optimizers[one].step())
+for _ in range(3):
+    net(x).sum().backward()
+"""
 # Hash of the action and size of every event of TRAIN, by version of torch. They differ without cuDNN, whose workspaces
 # are among them.
 EVENTS = {("2.13.0+cu130", "without cuDNN"): "d9bc1a1bcf765a2c", ("2.13.0+cu130", "with cuDNN 9.20"): "1390b443a6a44f69"}
@@ -225,7 +240,7 @@ class Dry:
         self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
         self.folder = pathlib.Path(folder)
         programs = {"train": FIRST_LINE + TRAIN, "whole": TRAIN, "embedding": EMBEDDING, "last_line": LAST_LINE, "ranks": RANKS, "fails": FAILS,
-                    "saves": SAVES, "values": VALUES, "kinds": KINDS, "other_cuda": OTHER_CUDA}
+                    "saves": SAVES, "values": VALUES, "kinds": KINDS, "other_cuda": OTHER_CUDA, "optimizers": OPTIMIZERS}
         for name, text in programs.items():
             (self.folder / f"{name}.py").write_text(text)
 
@@ -315,6 +330,14 @@ def test_three_steps_are_enough(dry: Dry) -> None:
     assert answer["ended_by"] == "steps" and answer["steps"] == 3, answer
     assert answer["unknown_reads"]["count"] == 2 and not answer["calibrated"], answer
     assert answer["unknown_functions"] == [], answer
+
+
+def test_steps_of_an_optimizer_for_each_parameter(dry: Dry) -> None:
+    said = dry.ullage("run", "--dry", "--report", "o.json", "--", dry.cuda, "optimizers.py").stderr
+    assert "2 steps of 1 optimizer and 3 steps of 8 optimizers, to the program's own end" in said, said
+    assert json.loads((dry.folder / "o.json").read_text())["steps"] == 5
+    answer = json.loads(dry.ullage("predict", "--json", "--device", "t4", "--", dry.cuda, "optimizers.py").stdout)
+    assert answer["ended_by"] == "steps" and answer["steps"] == 3, answer
 
 
 def test_the_largest_batch(dry: Dry) -> None:

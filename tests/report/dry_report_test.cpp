@@ -19,7 +19,7 @@ DryReport fitting() {
   report.cards = {{6_GiB, 5_GiB, 1_GiB, 3_GiB, 4_GiB, 5_GiB}};
   report.torch = "2.13.0+cu130";
   report.ended_by = DryReport::EndedBy::Steps;
-  report.steps = 3, report.optimizers = 1;
+  report.steps_of = {{3, 1}};
   report.wall = {8.5}, report.host_peak = 700_MiB, report.pinned_peak = 4_KiB;
   report.reads = 3, report.read_bytes = Bytes{12};
   return report;
@@ -27,7 +27,7 @@ DryReport fitting() {
 
 DryReport too_large() {
   DryReport report = fitting();
-  report.ended_by = DryReport::EndedBy::Program, report.exit_code = 1, report.steps = 0;
+  report.ended_by = DryReport::EndedBy::Program, report.exit_code = 1, report.steps_of.clear();
   report.cards.push_back({});
   report.refused = {{0, 30_GiB, {"train.py", 12, "step"}}};
   report.error = {"torch.OutOfMemoryError", "CUDA out of memory.", {"train.py", 12, "step"}};
@@ -55,11 +55,20 @@ TEST(DryReport, DoesNotSayThatItFitsIfNoStepEnded) {
   DryReport report = fitting();
   report.ended_by = DryReport::EndedBy::Seconds;
   EXPECT_NE(json(report).find("\"fits\": true"), std::string::npos);
-  report.steps = 0;
+  report.steps_of.clear();
   EXPECT_NE(json(report).find("\"fits\": null"), std::string::npos);
   EXPECT_TRUE(
       terminal(report).starts_with("not known whether it fits (the time was over before a step ended): 6.00 GiB"))
       << terminal(report);
+}
+
+TEST(DryReport, SaysWhichStepsHadHowManyOptimizers) {
+  DryReport report = fitting();
+  report.ended_by = DryReport::EndedBy::Program, report.steps_of = {{1, 1}, {3, 297}};
+  EXPECT_NE(terminal(report).find("  1 step of 1 optimizer and 3 steps of 297 optimizers, to the program's own end;"),
+            std::string::npos)
+      << terminal(report);
+  EXPECT_NE(json(report).find("\"steps\": 4,"), std::string::npos);
 }
 
 TEST(DryReport, OfAProgramThatFits) {

@@ -69,8 +69,11 @@ DryReport::Place place_of(const Json& json) {
 // Then the largest count of steps and the largest peaks are kept, and the first error that is read.
 void add_python(const Json& json, DryReport& report) {
   report.torch = json.value("torch", std::string());
-  const std::uint64_t steps = json.value("steps", std::uint64_t{0});
-  if (steps >= report.steps) report.steps = steps, report.optimizers = json.value("optimizers", std::uint64_t{0});
+  DryReport its;
+  for (const Json& one : json.value("steps", Json::array())) {
+    its.steps_of.push_back({one.value("steps", std::uint64_t{0}), one.value("optimizers", std::uint64_t{0})});
+  }
+  if (its.steps() >= report.steps()) report.steps_of = its.steps_of;
   const std::string ended = json.value("ended_by", std::string());
   if (ended == "steps") report.ended_by = DryReport::EndedBy::Steps;
   if (ended == "seconds") report.ended_by = DryReport::EndedBy::Seconds;

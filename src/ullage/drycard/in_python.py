@@ -11,12 +11,14 @@ environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the
              ULLAGE_DRYCARD_VALUES   the file values.py; empty: nothing is known of values
 """
 import atexit
+import itertools
 import json
 import os
 import sys
 import threading
 import time
 import traceback
+import weakref
 
 import torch
 
@@ -37,8 +39,10 @@ class Account:
         self.ended_by = "program"
         self.out_of_memory = []  # errors that torch raised, caught by the program or not
         self.error = None  # the one that ended it
-        self.first_cycle, self.at, self.cycles = [], 0, 0  # optimizers in the order of their calls
+        self.numbers, self.next_number = weakref.WeakKeyDictionary(), itertools.count()  # an id may be used again
+        self.first_cycle, self.at, self.cycles = {}, 0, 0  # the place of each optimizer in the order of their calls
         self.is_cycle_known = False
+        self.ended_cycles = {}  # by the number of optimizers: steps of cycles that are over
         self.lock = threading.Lock()
         self.written = False
         self.values = None
@@ -49,22 +53,31 @@ class Account:
 
     def optimizer_stepped(self, optimizer, *_):
         """Counts steps. The first step ends when an optimizer is called again. A later step ends when all optimizers of
-        the first have been called, in its order; a call out of that order counts as a step's first."""
-        one = id(optimizer)
+        the first have been called, in its order; a call out of that order counts as a step's first. When an optimizer
+        is called that the first step did not have, the program goes on with others, and the next step is a first one
+        again."""
+        one = self.numbers.get(optimizer)
+        if one is None:
+            one = self.numbers[optimizer] = next(self.next_number)
+        if self.is_cycle_known and one not in self.first_cycle:
+            self.ended_cycles = self.all_cycles()
+            self.first_cycle, self.at, self.cycles, self.is_cycle_known = {}, 0, 0, False
         if not self.is_cycle_known:
             if one not in self.first_cycle:
-                self.first_cycle.append(one)
+                self.first_cycle[one] = len(self.first_cycle)
                 return
             self.is_cycle_known, self.cycles = True, 1
-        self.at = self.at + 1 if self.at < len(self.first_cycle) and self.first_cycle[self.at] == one else 1
+        self.at = self.at + 1 if self.first_cycle[one] == self.at else 1
         if self.at >= len(self.first_cycle):
             self.cycles, self.at = self.cycles + 1, 0
-            if self.most_steps and self.cycles >= self.most_steps:
-                self.end("steps")
+        if self.most_steps and sum(self.all_cycles().values()) >= self.most_steps:
+            self.end("steps")
 
-    @property
-    def steps(self):
-        return self.cycles if self.is_cycle_known else min(1, len(self.first_cycle))
+    def all_cycles(self):
+        """Returns how many steps there were, by the number of their optimizers, in the order of the first ones."""
+        cycles = self.cycles if self.is_cycle_known else min(1, len(self.first_cycle))
+        size = len(self.first_cycle)
+        return {**self.ended_cycles, size: self.ended_cycles.get(size, 0) + cycles} if cycles else self.ended_cycles
 
     # ---- errors
 
@@ -131,7 +144,7 @@ class Account:
             if self.keeps_history:
                 torch.cuda.memory._dump_snapshot(f"{self.folder}/{self.process}.pickle")
         told = {"torch": torch.__version__, "seconds": time.monotonic() - self.began, "ended_by": self.ended_by,
-                "steps": self.steps, "optimizers": len(self.first_cycle), "cards": cards,
+                "steps": [{"steps": steps, "optimizers": size} for size, steps in self.all_cycles().items()], "cards": cards,
                 "out_of_memory": self.out_of_memory, "error": self.error, "libraries": loaded_libraries(),
                 "bounds": [{"op": op, "how": how, "file": file, "line": line, "count": count}
                            for (op, how, file, line), count in (self.values.bounds if self.values else {}).items()]}

@@ -51,6 +51,10 @@ struct DryReport {
     std::string of;
     std::optional<std::int64_t> fits, too_large;
   };
+  // The steps that called this many optimizers. A program may go on with others, such as one for each parameter.
+  struct Steps {
+    std::uint64_t steps = 0, optimizers = 0;
+  };
   enum class EndedBy { Program, Steps, Seconds };
 
   std::vector<std::string> command;
@@ -62,7 +66,7 @@ struct DryReport {
   std::string torch;  // torch's version; empty: no Python process of the program imported torch
   int exit_code = 0;
   EndedBy ended_by = EndedBy::Program;
-  std::uint64_t steps = 0, optimizers = 0;
+  std::vector<Steps> steps_of;  // in the order of their first steps; empty: no optimizer's step was seen
   Seconds wall;
   Bytes host_peak;   // peak of the resident bytes of the program's processes on this machine
   Bytes host_total;  // memory of this machine, or the limit of the control group if that is less
@@ -82,13 +86,14 @@ struct DryReport {
 
   // The number of cards on which the program took any memory.
   std::size_t used_cards() const;
+  std::uint64_t steps() const;
   Bytes most_taken() const;  // the largest `taken` of any card
   // Returns whether the program failed for lack of the card's memory: its exception says so, or it left no exception
   // and a request was refused.
   bool ran_out() const;
   bool used_the_card() const { return used_cards() > 0; }
   // Whether the time was over before any step ended. The program may take more later.
-  bool is_cut_short() const { return ended_by == EndedBy::Seconds && steps == 0; }
+  bool is_cut_short() const { return ended_by == EndedBy::Seconds && steps() == 0; }
   // Nothing: that is not known, because the program took nothing of a card, failed for another reason, or was cut
   // short.
   std::optional<bool> fits() const {

@@ -62,7 +62,7 @@ void write_json(const DryReport& report, std::ostream& out) {
   json["cards"] = cards_of(report);
   json["exit_code"] = report.exit_code;
   json["ended_by"] = name_of(report.ended_by);
-  json["steps"] = report.steps;
+  json["steps"] = report.steps();
   json["seconds"] = report.wall.count;
   json["host_peak_bytes"] = report.host_peak.count;
   json["host_ran_out"] = report.host_ran_out;

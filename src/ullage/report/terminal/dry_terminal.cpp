@@ -44,10 +44,11 @@ std::string verdict(const DryReport& report) {
 }
 
 std::string end_text(const DryReport& report) {
-  const std::string steps = report.steps == 0
-                                ? std::string("no optimizer's step was seen")
-                                : fmt::format("{} step{} of {} optimizer{}", report.steps, report.steps == 1 ? "" : "s",
-                                              report.optimizers, report.optimizers == 1 ? "" : "s");
+  std::string steps = report.steps_of.empty() ? "no optimizer's step was seen" : "";
+  for (const DryReport::Steps& one : report.steps_of) {
+    steps += fmt::format("{}{} step{} of {} optimizer{}", steps.empty() ? "" : " and ", one.steps,
+                         one.steps == 1 ? "" : "s", one.optimizers, one.optimizers == 1 ? "" : "s");
+  }
   switch (report.ended_by) {
     case DryReport::EndedBy::Steps:
       return steps + ", then the dry run stopped: what follows (evaluation, sampling, saving) was not run";
@@ -85,6 +86,12 @@ std::string error_text(const DryReport& report) {
 std::size_t DryReport::used_cards() const {
   return static_cast<std::size_t>(
       std::count_if(cards.begin(), cards.end(), [](const Card& card) { return card.taken > Bytes{}; }));
+}
+
+std::uint64_t DryReport::steps() const {
+  std::uint64_t sum = 0;
+  for (const Steps& one : steps_of) sum += one.steps;
+  return sum;
 }
 
 Bytes DryReport::most_taken() const {
