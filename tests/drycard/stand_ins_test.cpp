@@ -136,6 +136,20 @@ TEST(StandIns, HaveWhatTorchLooksUpByName) {
   EXPECT_EQ(functions_of(*made, "libnvidia-ml.so.1"), Texts{"nvmlInit_v2"});
 }
 
+TEST(StandIns, SayWhichCudnnTorchNeeds) {
+  const OwnFolder folder;
+  fs::create_directories(folder / "lib");
+  fs::copy_file(fake("torch/libtorch_cuda.so"), folder / "lib/libtorch_cuda.so");
+  const auto major_of = [&] {
+    const auto made = make_stand_ins({folder / "lib", folder / "out", kCard, {}});
+    return made ? made->cudnn_major : -1;
+  };
+  EXPECT_EQ(major_of(), 0);
+  write_content(folder / "lib/libtorch_more.so",
+                write_stub_library({"libtorch_more.so", {"libcudnn.so.8"}, {}, {}, "cudnnCreate"}));
+  EXPECT_EQ(major_of(), 8);
+}
+
 TEST(StandIns, ServeWhatIsForAnotherCuda) {
   const OwnFolder folder;
   const auto user = [&](const std::string& cudart) {

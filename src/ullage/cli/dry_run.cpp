@@ -28,6 +28,8 @@ using Json = nlohmann::json;
 using report::DryReport;
 
 constexpr const char* kSeed = "1";  // any number; always the same one, so that a repeated run finds the same
+constexpr const char* kNewestOld =
+    "8999";  // the newest version that cuDNN 8 can have; such a torch takes no other major
 constexpr const char* kCardLibrary = "libullage_drycard.so";
 
 Result<fs::path> card_library() {
@@ -171,14 +173,10 @@ fs::path nvidia_library(const fs::path& torch_lib, const std::string& name) {
   return {};
 }
 
-void add_unanswered(const drycard::CardLedger& account, bool has_cudnn, DryReport& report) {
-  if (const auto plans = account.unanswered_plans.load(); plans > 0) {
-    report.notes.push_back(fmt::format("workspaces of cuDNN, counted as 0 bytes for its {} plan{}: {}", plans,
-                                       plans == 1 ? "" : "s",
-                                       has_cudnn ? "this cuDNN cannot plan without a card; 9.8 and later can"
-                                                 : "for cuDNN's own figures install the nvidia-cudnn package that this "
-                                                   "torch needs (pip install torch does)"));
-  }
+// Returns whether torch is linked to a cuDNN that has no version which plans without a card. 0: it is linked to none.
+bool is_old(int cudnn_major) { return cudnn_major > 0 && cudnn_major < 9; }
+
+void add_unanswered(const drycard::CardLedger& account, DryReport& report) {
   if (const auto rnns = account.unanswered_rnns.load(); rnns > 0) {
     report.notes.push_back(
         fmt::format("reserve spaces and workspaces of cuDNN's recurrent networks, counted as 0 bytes in {} call{}",
@@ -187,6 +185,24 @@ void add_unanswered(const drycard::CardLedger& account, bool has_cudnn, DryRepor
 }
 
 }  // namespace
+
+std::string cudnn_note(std::uint64_t plans, int cuda_major, int cudnn_major, bool is_installed) {
+  const std::string package = fmt::format("pip install 'nvidia-cudnn-cu{}>=9.8'", cuda_major);
+  std::string why;
+  if (is_old(cudnn_major)) {
+    why = fmt::format(
+        "cuDNN {}, which this torch needs, cannot plan without a card, 9.8 and later can: use torch 2.8 or later, or "
+        "2.4 "
+        "to 2.7 with {}",
+        cudnn_major, package);
+  } else if (is_installed) {
+    why = "this cuDNN cannot plan without a card, 9.8 and later can: " + package;
+  } else {
+    why = "for cuDNN's own figures install it beside torch, in version 9.8 or later: " + package;
+  }
+  return fmt::format("workspaces of cuDNN, counted as 0 bytes for its {} plan{}: {}", plans, plans == 1 ? "" : "s",
+                     why);
+}
 
 Error no_cuda_build(const TorchFound& torch) {
   return wrong(fmt::format("the torch of {} is a CPU build; a dry run needs the CUDA build of the same version in an "
@@ -211,11 +227,11 @@ Result<DryRunner> DryRunner::make(const TorchFound& torch) {
   for (const char* nvrtc : {"libnvrtc.so.12", "libnvrtc.so.13"}) {  // cuDNN compiles engines with it and needs no card
     if (!nvidia_library(torch.lib, nvrtc).empty()) request.real.emplace_back(nvrtc);
   }
-  runner.cudnn_ = nvidia_library(torch.lib, "libcudnn_graph.so.9").string();
   ULLAGE_TRY_VALUE(const drycard::StandIns made, drycard::make_stand_ins(request));
   runner.preload_ = before.string();
   for (const std::string& one : made.preload) runner.preload_ += ":" + one;
-  runner.cuda_major_ = made.cuda_major;
+  runner.cuda_major_ = made.cuda_major, runner.cudnn_major_ = made.cudnn_major;
+  if (!is_old(made.cudnn_major)) runner.cudnn_ = nvidia_library(torch.lib, "libcudnn_graph.so.9").string();
   runner.notes_ = made.notes;
   runner.other_majors_ = made.other_majors;
   ULLAGE_TRY(write_file(root / "in_python.py", drycard::kInPython));
@@ -259,6 +275,7 @@ Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
       kDeferCompiler,  // the machine's own memory is not in question
   };
   program.environment.insert(program.environment.end(), environment.begin(), environment.end());
+  if (is_old(cudnn_major_)) program.environment.emplace_back("ULLAGE_DRYCARD_CUDNN", kNewestOld);
   if (!order.has_budget) return at;
   program.environment.emplace_back("ULLAGE_DRYCARD_CHECKS", kSeed);
   program.environment.emplace_back("ULLAGE_PLANNING", "wait");
@@ -320,7 +337,10 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   add_places(report);
   const std::unique_ptr<drycard::CardLedger> account = read_account(folder / "card");
   add_account(*account, report);
-  add_unanswered(*account, !cudnn_.empty(), report);
+  if (const auto plans = account->unanswered_plans.load(); plans > 0) {
+    report.notes.push_back(cudnn_note(plans, cuda_major_, cudnn_major_, !cudnn_.empty()));
+  }
+  add_unanswered(*account, report);
   if (order.quiet_program) done.last_lines = last_lines_of(folder / "outputs");
   return done;
 }

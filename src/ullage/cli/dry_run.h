@@ -71,8 +71,8 @@ class DryRunner final {
 
   ScratchFolder folder_;
   std::string preload_;  // the value of LD_PRELOAD
-  std::string cudnn_;    // path of the real libcudnn_graph.so.9; empty: not installed
-  int cuda_major_ = 0;
+  std::string cudnn_;  // path of the real libcudnn_graph of torch's cuDNN; empty: not installed, or torch needs cuDNN 8
+  int cuda_major_ = 0, cudnn_major_ = 0;
   std::vector<std::string> notes_;
   std::vector<drycard::OtherMajor> other_majors_;
   std::unique_ptr<std::atomic<int>> runs_ = std::make_unique<std::atomic<int>>(0);
@@ -80,6 +80,10 @@ class DryRunner final {
 
 // Writes why a dry run cannot start to `err`; returns the exit code.
 int refuse_dry(const Error& error, const std::string& verb, std::ostream& err);
+
+// Says why workspaces of cuDNN were counted as 0 bytes in `plans` plans, and what to do. The majors are those of
+// torch's CUDA and cuDNN; `is_installed` says whether that cuDNN is beside torch.
+std::string cudnn_note(std::uint64_t plans, int cuda_major, int cudnn_major, bool is_installed);
 
 // Says why a command whose torch is a CPU build cannot be run dry, and what to do.
 Error no_cuda_build(const TorchFound& torch);

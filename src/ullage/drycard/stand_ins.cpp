@@ -237,6 +237,7 @@ class StandInMaker final {
   void note_majors() {
     for (const auto& object : objects_) {
       if (object.of_torch && made_.cuda_major == 0) made_.cuda_major = cuda_major_of(object);
+      if (object.of_torch && made_.cudnn_major == 0) made_.cudnn_major = major_needed(object, "libcudnn");
     }
     for (const auto& object : objects_) {
       const int major = cuda_major_of(object);
@@ -244,9 +245,10 @@ class StandInMaker final {
       made_.other_majors.push_back({object.path, major});
     }
   }
-  static int cuda_major_of(const SharedObject& object) {
+  static int cuda_major_of(const SharedObject& object) { return major_needed(object, "libcudart"); }
+  static int major_needed(const SharedObject& object, std::string_view library) {
     for (const auto soname : object.elf.needed()) {
-      if (cuda_library(soname) == "libcudart") return major_version(soname);
+      if (cuda_library(soname) == library) return major_version(soname);
     }
     return 0;
   }

@@ -33,6 +33,7 @@ struct OtherMajor {
 struct StandIns {
   std::vector<std::string> preload;  // for LD_PRELOAD, in this order: the dry card's library, then the stubs
   int cuda_major = 0;                // 13 for libcudart.so.13; 0 if nothing in torch's folder needs a libcudart
+  int cudnn_major = 0;               // 9 for libcudnn.so.9; 0 if nothing in torch's folder needs a libcudnn
   std::vector<StandIn> libraries;    // by soname
   std::vector<OtherMajor> other_majors;
   std::vector<std::string> notes;  // which parts were left out and why, one line each

@@ -53,7 +53,8 @@ ULLAGE_CARD_API std::size_t cudnnGetVersion() {
 ULLAGE_CARD_API std::size_t cudnnGetCudartVersion() { return static_cast<std::size_t>(machine().version()); }
 ULLAGE_CARD_API int cudnnGetProperty(int kind, int* value) {
   const auto version = static_cast<int>(cudnnGetVersion());
-  *value = kind == 0 ? version / 10000 : kind == 1 ? version / 100 % 100 : version % 100;
+  const int major = version < 10000 ? 1000 : 10000;  // 8902 is 8.9.2, and 92000 is 9.20.0
+  *value = kind == 0 ? version / major : kind == 1 ? version % major / 100 : version % 100;
   return 0;
 }
 ULLAGE_CARD_API const char* cudnnGetErrorString(int status) {
