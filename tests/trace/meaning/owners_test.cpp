@@ -47,6 +47,16 @@ TEST_P(MeaningOfStack, TellCategoryPhaseAndName) {
 
 const Case kCases[] = {
     {"NoFrames", {}, Category::Unattributed, Phase::Unknown, "no stack recorded"},
+    {"HookOfALoadedState",  // as Lightning loads weights that bitsandbytes quantizes
+     {{kPackages + "bitsandbytes/functional.py", "quantize_4bit", 816},
+      {kPackages + "lightning/fabric/plugins/precision/bitsandbytes.py", "_quantize_on_load_hook", 167},
+      {kOwnersTorch + "nn/modules/module.py", "__call__", 70},
+      {kOwnersTorch + "nn/modules/module.py", "_load_from_state_dict", 1991},
+      {kOwnersTorch + "nn/modules/module.py", "load_state_dict", 2138},
+      kOwnersScript},
+     Category::Parameters,
+     Phase::Loading,
+     "train.py:20 main"},
     {"PlainLine", {kOwnersScript}, Category::Unattributed, Phase::Unknown, "train.py:20 main"},
     {"ForwardOfAModule",
      {kOwnersEmpty, kModel, kOwnersCall, kOwnersScript},

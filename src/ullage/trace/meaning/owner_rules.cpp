@@ -140,10 +140,9 @@ constexpr OwnerRule kRules[] = {
     {Python, "lightning", "validation_step", Evaluation, Activations, ""},
     {Python, "transformers/generation/", "", Evaluation, Activations, ""},
 
-    // The forward pass.
+    // The forward pass. `__call__` in module.py is no module's: it calls a hook, also one of load_state_dict.
     {Python, "transformers/cache_utils.py", "", Forward, Activations, "key/value cache (transformers cache_utils.py)"},
     {Python, "torch/nn/modules/module.py", "*_call_impl", Forward, Activations, ""},
-    {Python, "torch/nn/modules/module.py", "__call__", Forward, Activations, ""},
     {Python, "torch/nn/functional.py", "", Forward, Activations, ""},
     {Python, "torch/nn/modules/", "forward", Forward, Activations, ""},
     {Python, "torch/autograd/function.py", "apply", Forward, Activations, ""},

@@ -60,8 +60,8 @@ FrameRules look_up(const Frame& frame) {
   found.phase = first_phase(found.rules);
   found.root_phase = first_phase(found.as_root);
   found.silent = found.rules.none() && found.as_root.none() && found.weak.none();
-  found.is_module = found.python && path.find("torch/nn/modules/module.py") != path.npos &&
-                    (function.ends_with("_call_impl") || function == "__call__");
+  found.is_module =
+      found.python && path.find("torch/nn/modules/module.py") != path.npos && function.ends_with("_call_impl");
   found.is_forward = found.python && function == "forward";
   // aten/src/ATen/autocast_mode.cpp, torch/amp/autocast_mode.py
   found.is_cast = !found.python && frame.function.starts_with("at::autocast::cached_cast");
