@@ -28,8 +28,8 @@ using Json = nlohmann::json;
 using report::DryReport;
 
 constexpr const char* kSeed = "1";  // any number; always the same one, so that a repeated run finds the same
-constexpr const char* kNewestOld =
-    "8999";  // the newest version that cuDNN 8 can have; such a torch takes no other major
+// The newest version that cuDNN 8 can have. A torch that is linked to cuDNN 8 takes no other major version.
+constexpr const char* kNewestOld = "8999";
 constexpr const char* kCardLibrary = "libullage_drycard.so";
 
 Result<fs::path> card_library() {
@@ -192,8 +192,7 @@ std::string cudnn_note(std::uint64_t plans, int cuda_major, int cudnn_major, boo
   if (is_old(cudnn_major)) {
     why = fmt::format(
         "cuDNN {}, which this torch needs, cannot plan without a card, 9.8 and later can: use torch 2.8 or later, or "
-        "2.4 "
-        "to 2.7 with {}",
+        "2.4 to 2.7 with {}",
         cudnn_major, package);
   } else if (is_installed) {
     why = "this cuDNN cannot plan without a card, 9.8 and later can: " + package;
