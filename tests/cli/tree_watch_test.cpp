@@ -335,10 +335,27 @@ TEST_F(TreeWatchTest, CountsAtOnceWhenAProcessStartsThatHasNoSlot) {
   const TreeWatch watch(*page, getpid(), std::chrono::hours(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the first count is of this process alone
   const ForkedChild child = child_with(kHeld);
-  for (int waits = 0; waits < 2000 && Bytes{own.others.load()} < kHeld / 2; ++waits) {
+  for (int waits = 0; waits < 2000 && Bytes{page->tree_peak.load()} < kHeld; ++waits) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
+  EXPECT_GE(Bytes{page->tree_peak.load()}, kHeld) << "only a count knows both";
+}
+
+TEST_F(TreeWatchTest, FollowsWhoStartedSinceTheCount) {
+  const std::vector<TreeMember> alone = *count_tree(*page, getpid());
+  const ForkedChild child = child_with(kHeld);
+  follow_tree(*page, alone);
+  EXPECT_EQ(own.others.load(), 0u);
+  follow_tree(*page, alone, {child.pid()});
+  EXPECT_GE(Bytes{own.others.load()}, kHeld);
+  EXPECT_LE(Bytes{own.others.load()}, kHeld + beside);
+  EXPECT_LE(Bytes{page->tree_peak.load()}, beside) << "it is an estimate";
+  void* range = mmap(nullptr, 1ull << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(range, MAP_FAILED);
+  const ForkedChild shares_a_pool = child_with(kHeld);
+  munmap(range, 1ull << 40);
+  follow_tree(*page, alone, {shares_a_pool.pid()});
+  EXPECT_EQ(own.others.load(), 0u) << "a count must tell what is its own";
 }
 
 TEST_F(TreeWatchTest, LooksUntilItEnds) {

@@ -49,6 +49,16 @@ for i in range(14):
     x.square().mean().backward()
     opt.step()
 """
+CRITIC = """
+import torch, torch.nn as nn
+critic, generator = nn.Linear(64, 64).cuda(), nn.Linear(4096, 4096).cuda()
+of_critic, of_generator = (torch.optim.Adam(net.parameters()) for net in (critic, generator))
+for step in range(50):
+    for net, opt in [(critic, of_critic)] * 5 + [(generator, of_generator)]:
+        opt.zero_grad()
+        net(torch.randn(4, net.in_features, device="cuda")).sum().backward()
+        opt.step()
+"""
 STORAGES_ALONE = """
 import faulthandler, sys, threading
 import torch
@@ -338,6 +348,14 @@ def test_steps_of_an_optimizer_for_each_parameter(dry: Dry) -> None:
     assert json.loads((dry.folder / "o.json").read_text())["steps"] == 5
     answer = json.loads(dry.ullage("predict", "--json", "--device", "t4", "--", dry.cuda, "optimizers.py").stdout)
     assert answer["ended_by"] == "steps" and answer["steps"] == 3, answer
+
+
+def test_steps_of_a_critic_that_comes_first(dry: Dry) -> None:
+    """Three steps of the critic are no end: the generator, which was made too, needs more."""
+    (dry.folder / "critic.py").write_text(FIRST_LINE + CRITIC)
+    answer = json.loads(dry.ullage("predict", "--json", "--device", "t4", "--", dry.cuda, "critic.py").stdout)
+    assert answer["ended_by"] == "steps" and answer["steps"] >= 3, answer
+    assert answer["cards"][0]["allocated_peak_bytes"] > 256 * MIB, answer["cards"]
 
 
 def test_the_largest_batch(dry: Dry) -> None:

@@ -27,6 +27,9 @@ constexpr std::chrono::milliseconds kCopiesLast{2000};
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 // How often the tree is looked at for one count at most, if processes write shared pages meanwhile.
 constexpr int kMostLooks = 3;
+// A process with more than this mapped has a pool's address range, or shares it with its parent until it runs another
+// program.
+constexpr Bytes kMostOfAProgram = 256_GiB;
 
 // Returns the processes that count: those of the tree that hold memory, and `root` always. A process with a slot
 // belongs to the tree even if its parent has ended, so that it no longer descends from `root`.
@@ -212,8 +215,9 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
   follow_tree(page, tree);
 }
 
-std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
-  if (tree.size() < 2) return Bytes{};
+std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
+                                 const std::vector<std::int32_t>& newcomers) {
+  if (tree.size() + newcomers.size() < 2) return Bytes{};
   std::vector<TreeMember> now = tree;
   Bytes copied{};
   for (TreeMember& member : now) {
@@ -226,7 +230,16 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
     member.proportional += copies;
     copied += copies;
   }
-  tell(page, now, copied);
+  Bytes guessed = copied;
+  for (const std::int32_t pid : newcomers) {
+    if (store::mapped_of(pid) > kMostOfAProgram) continue;
+    TreeMember& member = now.emplace_back();
+    member.pid = pid;
+    member.resident = store::resident_pages_of(pid);
+    member.proportional = member.resident.anonymous;
+    guessed += member.proportional;
+  }
+  tell(page, now, guessed);
   return copied;
 }
 
@@ -267,25 +280,27 @@ void TreeWatch::count() {
 
 // A compiler that a program starts has no slot, and takes 100 MiB within 0.1 s.
 void TreeWatch::look_for_newcomers() {
+  if (page_.card.load() != 0) return;  // count_tree() counts none
   if (const std::int32_t newest = store::newest_pid(); std::exchange(newest_, newest) == newest) return;
-  const auto is_new = [this](std::int32_t pid) {
-    return std::ranges::find(tree_, pid, &TreeMember::pid) == tree_.end();
-  };
-  has_newcomers_ = has_newcomers_ || std::ranges::any_of(members(page_, root_), is_new);
+  newcomers_ = members(page_, root_);
+  std::erase_if(newcomers_, [this](std::int32_t pid) { return is_counted(pid); });
+}
+
+bool TreeWatch::is_counted(std::int32_t pid) const {
+  return std::ranges::find(tree_, pid, &TreeMember::pid) != tree_.end();
 }
 
 bool TreeWatch::is_due() {
-  const std::optional<Bytes> copied = follow_tree(page_, tree_);
-  if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
   look_for_newcomers();
+  const std::optional<Bytes> copied = follow_tree(page_, tree_, newcomers_);
+  if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
   const Clock::time_point now = Clock::now();
-  return !copied || now >= next_count_ || ((*copied > kWorthACount || has_newcomers_) && now >= least_rest_);
+  return !copied || now >= next_count_ || ((*copied > kWorthACount || !newcomers_.empty()) && now >= least_rest_);
 }
 
 void TreeWatch::count_once(Lock& lock) {
   const std::uint64_t asked = page_.counts_asked.load();
   const std::chrono::nanoseconds before = processor_time();
-  has_newcomers_ = false;
   lock.unlock();
   std::optional<std::vector<TreeMember>> counted = count_tree(page_, root_);
   lock.lock();
@@ -293,6 +308,7 @@ void TreeWatch::count_once(Lock& lock) {
   if (!counted) return;  // is_due() asks again at the next look
   note_count(page_, *counted);
   tree_ = std::move(*counted);
+  std::erase_if(newcomers_, [this](std::int32_t pid) { return is_counted(pid); });
   page_.counts_made.store(asked);
   const std::chrono::nanoseconds took = processor_time() - before;
   next_count_ += std::max<Clock::duration>(between_, took * kRest);

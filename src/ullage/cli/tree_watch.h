@@ -50,9 +50,12 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 //   the file of weights. The first optimizer step copies it all.)
 // - Copies of pages shared by fork, in the two seconds after the fork: the bytes that the process faulted since the
 //   count, less its growth.
+// `newcomers`: processes that started since the count. What they hold alone is added too, until a count knows them. A
+// process that runs another program than its parent shares only pages of files, so all others are its own.
 // Returns the bytes added for copies. Returns nothing, and writes no sum, if a process ended, because pages that it
 // shared now count more in the others.
-std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
+std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
+                                 const std::vector<std::int32_t>& newcomers = {});
 
 // Watches the tree for as long as the object lives. The page must outlive it. Its threads receive no signals. One
 // follows the tree while the other counts, because processes may use up a budget's margin before a count is done.
@@ -73,6 +76,7 @@ class TreeWatch final {
   void count_once(Lock& lock);
   bool is_due();
   void look_for_newcomers();
+  bool is_counted(std::int32_t pid) const;
 
   store::LedgerPage& page_;
   const std::int32_t root_;
@@ -80,11 +84,11 @@ class TreeWatch final {
   std::mutex lock_;
   std::condition_variable changed_;
   bool over_ = false;
-  bool due_ = false;                // a count is due, or is being made
-  std::int32_t newest_ = 0;         // newest_pid() at the last look
-  bool has_newcomers_ = false;      // a process started that no count has met
-  std::vector<TreeMember> tree_;    // of the last count
-  Clock::time_point next_count_{};  // the next count is no later than this
+  bool due_ = false;                     // a count is due, or is being made
+  std::int32_t newest_ = 0;              // newest_pid() at the last look
+  std::vector<std::int32_t> newcomers_;  // processes of the tree that no count has met
+  std::vector<TreeMember> tree_;         // of the last count
+  Clock::time_point next_count_{};       // the next count is no later than this
   Clock::time_point least_rest_{};  // the next count is no earlier than this, unless a process asks, is new or ended
   std::thread follower_, counter_;
 };

@@ -11,6 +11,7 @@ environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the
              ULLAGE_DRYCARD_VALUES   the file values.py; empty: nothing is known of values
 """
 import atexit
+import gc
 import itertools
 import json
 import os
@@ -26,6 +27,7 @@ STANDARD = os.path.dirname(os.__file__)  # of Python's own modules
 # What a torch must have beside what all versions have. Each name is in its own module, because torch.optim hides one.
 NEEDED = (("torch.optim.optimizer", "register_optimizer_step_post_hook"), ("torch.cuda.memory", "_dump_snapshot"),
           ("torch._C", "_cuda_attach_out_of_memory_observer"), ("torch.overrides", "_pop_mode_temporarily"))
+MOST_STEPS = 50  # after so many a dry run that stops after steps waits for no other optimizer
 MOST_EVENTS = 2_000_000  # torch keeps a ring of them; an event is some hundred bytes
 
 
@@ -70,7 +72,8 @@ class Account:
         self.at = self.at + 1 if self.first_cycle[one] == self.at else 1
         if self.at >= len(self.first_cycle):
             self.cycles, self.at = self.cycles + 1, 0
-        if self.most_steps and sum(self.all_cycles().values()) >= self.most_steps:
+        steps = sum(self.all_cycles().values())
+        if self.most_steps and steps >= self.most_steps and (steps >= MOST_STEPS or not idle_optimizers(self.numbers)):
             self.end("steps")
 
     def all_cycles(self):
@@ -222,6 +225,13 @@ class Account:
             torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
             # Calls of the program itself would begin the history again, or end it.
             torch._C._cuda_record_memory_history = torch._C._cuda_record_memory_history_legacy = lambda *_, **__: None
+
+
+def idle_optimizers(called):
+    """Returns the optimizers that were made and not called yet, such as a generator's whose critic steps five times first.
+    An object that only passes calls on to an optimizer has no parameters of its own."""
+    return [one for one in gc.get_objects() if issubclass(type(one), torch.optim.Optimizer)
+            and "param_groups" in vars(one) and one not in called]
 
 
 def loaded_libraries():
