@@ -8,10 +8,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -339,6 +346,22 @@ TEST_F(TreeWatchTest, CountsAtOnceWhenAProcessStartsThatHasNoSlot) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_GE(Bytes{page->tree_peak.load()}, kHeld) << "only a count knows both";
+}
+
+// A child of vfork() shows its parent's pages as its own too, until it runs another program.
+TEST_F(TreeWatchTest, CountsOnceWhatTwoProcessesHaveBetweenThem) {
+  std::array<std::byte, 64 << 10> stack;
+  const auto wait = [](void*) {
+    for (;;) pause();
+    return 0;
+  };
+  const pid_t child = clone(wait, stack.data() + stack.size(), CLONE_VM | SIGCHLD, nullptr);
+  ASSERT_GT(child, 0) << std::strerror(errno);
+  const std::optional<std::vector<TreeMember>> tree = count_tree(*page, getpid());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->size(), 1u);
 }
 
 TEST_F(TreeWatchTest, FollowsWhoStartedSinceTheCount) {

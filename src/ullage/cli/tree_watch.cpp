@@ -31,8 +31,8 @@ constexpr int kMostLooks = 3;
 // program.
 constexpr Bytes kMostOfAProgram = 256_GiB;
 
-// Returns the processes that count: those of the tree that hold memory, and `root` always. A process with a slot
-// belongs to the tree even if its parent has ended, so that it no longer descends from `root`.
+// Returns the processes that count: those of the tree that hold memory of their own, and `root` always. A process with
+// a slot belongs to the tree even if its parent has ended, so that it no longer descends from `root`.
 std::vector<std::int32_t> members(const store::LedgerPage& page, std::int32_t root) {
   std::vector<std::int32_t> pids = store::process_tree(root);
   for (const store::LedgerSlot& slot : page.slots) {
@@ -40,7 +40,12 @@ std::vector<std::int32_t> members(const store::LedgerPage& page, std::int32_t ro
     if (pid > 0 && store::is_alive(slot) && std::ranges::find(pids, pid) == pids.end()) pids.push_back(pid);
   }
   std::erase_if(pids, [root](std::int32_t pid) { return pid != root && !store::holds_memory(pid); });
-  return pids;
+  std::vector<std::int32_t> own;  // parents come first
+  for (const std::int32_t pid : pids) {
+    const auto has_its_memory = [pid](std::int32_t before) { return store::share_memory(before, pid); };
+    if (std::ranges::none_of(own, has_its_memory)) own.push_back(pid);
+  }
+  return own;
 }
 
 std::chrono::nanoseconds processor_time() {

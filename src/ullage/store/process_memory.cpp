@@ -2,6 +2,7 @@
 #include "ullage/store/process_memory.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -129,6 +130,11 @@ std::vector<std::int32_t> process_tree(std::int32_t root) {
     }
   }
   return tree;
+}
+
+bool share_memory(std::int32_t one, std::int32_t other) {
+  constexpr int kVm = 1;  // KCMP_VM of linux/kcmp.h
+  return ::syscall(SYS_kcmp, one, other, kVm, 0, 0) == 0;
 }
 
 // The last field of /proc/loadavg.

@@ -58,6 +58,9 @@ bool holds_memory(std::int32_t pid);
 // `root` and all processes that descend from it, `root` first. Includes processes that have ended but were not waited
 // for. Lacks those whose parent has ended, because they no longer descend from `root`.
 std::vector<std::int32_t> process_tree(std::int32_t root);
+// Returns whether two processes have one memory between them, as a child of vfork() and its parent do until it runs
+// another program. Each then shows all pages as its own. False if the system does not say.
+bool share_memory(std::int32_t one, std::int32_t other);
 // Returns the pid of the newest process or thread of the machine (of the container, if it has pids of its own). Takes
 // microseconds. Zero if the system does not say.
 std::int32_t newest_pid();
