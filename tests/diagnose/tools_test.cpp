@@ -248,8 +248,10 @@ TEST(Message, OfAFullFileSystemLeavesTheDiskOpen) {
 
 TEST(Message, OfAFullFileSystemIsJudgedByThePathThatItNames) {
   const auto told = [](const char* text) { return diagnoses_of(text).at(0); };
-  for (const char* disk : {"OSError: [Errno 28] No space left on device: 'runs/epoch_3.pt'",
-                           "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"}) {
+  for (const char* disk :
+       {"Caught OSError in DataLoader worker process 0.\nOSError: [Errno 28] No space left on device: '/data/x.npy'",
+        "OSError: [Errno 28] No space left on device: 'runs/epoch_3.pt'",
+        "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"}) {
     EXPECT_EQ(first(told(disk)), "disk_full") << disk;
     EXPECT_FALSE(cause(told(disk), "shared_memory")) << disk;
     EXPECT_FALSE(cause(told(disk), "host_memory")) << disk;

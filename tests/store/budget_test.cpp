@@ -26,6 +26,7 @@ struct OtherProcesses final : Tree {
   void forking(bool) override {}
   void forked() override {}
   void diverged(Bytes) override {}
+  Bytes largest_program() override { return {}; }
   void copying(Bytes) override {}
   void copied(Bytes) override {}
   void left_to_children(Bytes) override {}

@@ -72,7 +72,7 @@ class Model {
     while (it != blocks_.end() && (it->second.size < Store::kLeastRange || it->second.vacated)) ++it;
     if (it == blocks_.end()) return;
     ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
-    draw % 3 == 0 ? store_.give_back(it->first) : store_.vacate(it->first);
+    draw % 16 == 0 ? store_.give_back(it->first) : store_.vacate(it->first);
     it->second.vacated = true;
     vacated_ += store_.span(it->second.size);
     away_.insert(it->first);

@@ -27,25 +27,37 @@ constexpr std::chrono::milliseconds kCopiesLast{2000};
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 // How often the tree is looked at for one count at most, if processes write shared pages meanwhile.
 constexpr int kMostLooks = 3;
-// A process with more than this mapped has a pool's address range, or shares it with its parent until it runs another
-// program.
-constexpr Bytes kMostOfAProgram = 256_GiB;
+
+struct Members {
+  std::vector<std::int32_t> pids;  // parents come first
+  bool unready = false;            // a child of vfork() has not yet run its program
+};
 
 // Returns the processes that count: those of the tree that hold memory of their own, and `root` always. A process with
 // a slot belongs to the tree even if its parent has ended, so that it no longer descends from `root`.
-std::vector<std::int32_t> members(const store::LedgerPage& page, std::int32_t root) {
+Members members(const store::LedgerPage& page, std::int32_t root) {
   std::vector<std::int32_t> pids = store::process_tree(root);
   for (const store::LedgerSlot& slot : page.slots) {
     const std::int32_t pid = slot.pid.load();
     if (pid > 0 && store::is_alive(slot) && std::ranges::find(pids, pid) == pids.end()) pids.push_back(pid);
   }
-  std::erase_if(pids, [root](std::int32_t pid) { return pid != root && !store::holds_memory(pid); });
-  std::vector<std::int32_t> own;  // parents come first
+  Members found;
   for (const std::int32_t pid : pids) {
-    const auto has_its_memory = [pid](std::int32_t before) { return store::share_memory(before, pid); };
-    if (std::ranges::none_of(own, has_its_memory)) own.push_back(pid);
+    if (pid != root && !store::holds_memory(pid)) continue;
+    if (pid != root && store::share_memory(store::parent_of(pid), pid)) {
+      found.unready = true;
+    } else {
+      found.pids.push_back(pid);
+    }
   }
-  return own;
+  return found;
+}
+
+// Returns whether the process runs another program than its parent. The kernel puts a program's stack at a random
+// address, and a child by fork has its parent's.
+bool runs_a_program(std::int32_t pid) {
+  const std::uint64_t own = store::stack_of(pid).value, parents = store::stack_of(store::parent_of(pid)).value;
+  return own != 0 && parents != 0 && own != parents;
 }
 
 std::chrono::nanoseconds processor_time() {
@@ -129,7 +141,7 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes gu
 Bytes middle(Bytes a, Bytes b) { return Bytes{a.count / 2 + b.count / 2}; }
 
 std::optional<std::vector<TreeMember>> look_at_tree(const store::LedgerPage& page, std::int32_t root) {
-  const std::vector<std::int32_t> pids = members(page, root);
+  const std::vector<std::int32_t> pids = members(page, root).pids;
   std::vector<TreeMember> tree;
   tree.reserve(pids.size());
   std::vector<FilePages> files;
@@ -148,6 +160,7 @@ std::optional<std::vector<TreeMember>> look_at_tree(const store::LedgerPage& pag
   if (pids.size() == 1) return tree;
   for (TreeMember& member : tree) {
     member.faulted = store::faulted_of(member.pid);
+    member.runs_a_program = runs_a_program(member.pid);
     // A walk through the pages takes milliseconds, and the process may grow or shrink meanwhile. About half of that is
     // in the sums.
     const store::ResidentPages before = store::resident_pages_of(member.pid);
@@ -203,7 +216,8 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
   }
 }
 
-void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
+                const std::vector<std::int32_t>& newcomers) {
   if (page.card.load() != 0) return;
   for (const TreeMember& member : tree) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
@@ -214,11 +228,24 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
     slot->diverged_counted.store(member.slot_diverged - std::min(member.slot_diverged, member.slot_copying));
     if (tree.size() == 1) slot->copies_expected.store(0);
   }
-  if (tree.size() == 1) return tell(page, tree);
+  if (tree.size() + newcomers.size() == 1) return tell(page, tree);
   // The processes were counted one after the other. What one took after its own count, another one may have given up
   // before, so the sum of the counts may be more than was ever there. What they hold now is read within microseconds.
-  follow_tree(page, tree);
+  follow_tree(page, tree, newcomers);
 }
+
+namespace {
+
+// A compiler takes 150 MiB in 0.2 s, faster than a pool writes tensors out. So a process makes room before it starts a
+// program, for as much as one took before.
+void note_programs(store::LedgerPage& page, const std::vector<TreeMember>& now) {
+  for (const TreeMember& member : now) {
+    if (!member.runs_a_program || slot_of(page, member.pid) != nullptr) continue;
+    store::raise_to(page.largest_program, member.resident.anonymous.count);
+  }
+}
+
+}  // namespace
 
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
                                  const std::vector<std::int32_t>& newcomers) {
@@ -230,6 +257,8 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
     if (slot != nullptr) slot->rss_counted.store(slot->rss.load());
     const store::ResidentPages before = std::exchange(member.resident, store::resident_pages_of(member.pid));
     if (member.resident.all() == Bytes{}) return std::nullopt;
+    if (slot == nullptr && !member.runs_a_program && runs_a_program(member.pid))
+      return std::nullopt;  // since the count
     member.proportional = saturating_sub(member.proportional + member.resident.all(), before.all());
     const Bytes copies = std::min(member.with_others, copies_of(member, before, slot));
     member.proportional += copies;
@@ -237,14 +266,15 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
   }
   Bytes guessed = copied;
   for (const std::int32_t pid : newcomers) {
-    if (store::mapped_of(pid) > kMostOfAProgram) continue;
+    if (!runs_a_program(pid)) continue;
     TreeMember& member = now.emplace_back();
     member.pid = pid;
-    member.resident = store::resident_pages_of(pid);
-    member.proportional = member.resident.anonymous;
+    member.resident.anonymous = member.proportional = store::resident_pages_of(pid).anonymous;
+    member.runs_a_program = true;
     guessed += member.proportional;
   }
-  tell(page, now, guessed);
+  note_programs(page, now);
+  if (now.size() > 1) tell(page, now, guessed);
   return copied;
 }
 
@@ -283,16 +313,24 @@ void TreeWatch::count() {
   }
 }
 
-// A compiler that a program starts has no slot, and takes 100 MiB within 0.1 s.
+// A compiler that a program starts has no slot, and takes 150 MiB within 0.2 s. To list the processes takes long if
+// there are many threads, so that is done only if one started, and while some are not counted yet.
 void TreeWatch::look_for_newcomers() {
   if (page_.card.load() != 0) return;  // count_tree() counts none
-  if (const std::int32_t newest = store::newest_pid(); std::exchange(newest_, newest) == newest) return;
-  newcomers_ = members(page_, root_);
-  std::erase_if(newcomers_, [this](std::int32_t pid) { return is_counted(pid); });
+  const Clock::time_point began = Clock::now();
+  if (began < next_list_) return;
+  const std::int32_t newest = store::newest_pid();
+  if (newest == newest_ && newcomers_.empty() && !unready_) return;
+  newest_ = newest;
+  Members found = members(page_, root_);
+  newcomers_ = std::move(found.pids), unready_ = found.unready;
+  drop_counted(newcomers_);
+  next_list_ = began + (Clock::now() - began) * kRest;
 }
 
-bool TreeWatch::is_counted(std::int32_t pid) const {
-  return std::ranges::find(tree_, pid, &TreeMember::pid) != tree_.end();
+void TreeWatch::drop_counted(std::vector<std::int32_t>& pids) const {
+  std::erase_if(pids,
+                [this](std::int32_t pid) { return std::ranges::find(tree_, pid, &TreeMember::pid) != tree_.end(); });
 }
 
 bool TreeWatch::is_due() {
@@ -311,9 +349,9 @@ void TreeWatch::count_once(Lock& lock) {
   lock.lock();
   next_count_ = least_rest_ = Clock::now();
   if (!counted) return;  // is_due() asks again at the next look
-  note_count(page_, *counted);
   tree_ = std::move(*counted);
-  std::erase_if(newcomers_, [this](std::int32_t pid) { return is_counted(pid); });
+  drop_counted(newcomers_);
+  note_count(page_, tree_, newcomers_);
   page_.counts_made.store(asked);
   const std::chrono::nanoseconds took = processor_time() - before;
   next_count_ += std::max<Clock::duration>(between_, took * kRest);

@@ -30,6 +30,7 @@ struct TreeMember {
   // LedgerSlot::rss, ::diverged, ::copying and ::left_to_children, read before the process was counted. So the count
   // includes all that they include, but for what ops were still copying.
   std::uint64_t slot_rss = 0, slot_diverged = 0, slot_copying = 0, slot_left = 0;
+  bool runs_a_program = false;  // of its own: it shares no page with its parent but those of files
 };
 
 // Counts `root` (the program), its descendants and every process that has a slot in `page`. Takes milliseconds for each
@@ -38,8 +39,9 @@ struct TreeMember {
 // because resident bytes do not belong to it.
 std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root);
 // Writes into each slot of `page` what the other processes hold by this count and how they changed since, and raises
-// the tree's peak.
-void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
+// the tree's peak. `newcomers`: as for follow_tree().
+void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
+                const std::vector<std::int32_t>& newcomers = {});
 // Estimates what a new count would give for the processes in `tree`, and tells it to the slots. If there is only one,
 // does nothing and returns zero. Takes microseconds for each process, because shared pages are not counted anew. A
 // process counts as in count_tree() plus the resident bytes that it grew by since. A process that writes to a page
@@ -50,8 +52,8 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 //   the file of weights. The first optimizer step copies it all.)
 // - Copies of pages shared by fork, in the two seconds after the fork: the bytes that the process faulted since the
 //   count, less its growth.
-// `newcomers`: processes that started since the count. What they hold alone is added too, until a count knows them. A
-// process that runs another program than its parent shares only pages of files, so all others are its own.
+// `newcomers`: processes that no count knows yet. Of those that run another program than their parent, all pages but
+// those of files are their own, and are added. Others may share pages with their parent, so only a count tells.
 // Returns the bytes added for copies. Returns nothing, and writes no sum, if a process ended, because pages that it
 // shared now count more in the others.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
@@ -76,7 +78,7 @@ class TreeWatch final {
   void count_once(Lock& lock);
   bool is_due();
   void look_for_newcomers();
-  bool is_counted(std::int32_t pid) const;
+  void drop_counted(std::vector<std::int32_t>& pids) const;
 
   store::LedgerPage& page_;
   const std::int32_t root_;
@@ -85,7 +87,9 @@ class TreeWatch final {
   std::condition_variable changed_;
   bool over_ = false;
   bool due_ = false;                     // a count is due, or is being made
-  std::int32_t newest_ = 0;              // newest_pid() at the last look
+  std::int32_t newest_ = 0;              // newest_pid() when the processes were listed last
+  Clock::time_point next_list_{};        // they are listed no earlier than this
+  bool unready_ = false;                 // one of them still had its parent's memory
   std::vector<std::int32_t> newcomers_;  // processes of the tree that no count has met
   std::vector<TreeMember> tree_;         // of the last count
   Clock::time_point next_count_{};       // the next count is no later than this

@@ -160,12 +160,13 @@ bool is_out_of_mappings(const Evidence& evidence) {
 
 FileSystem full_file_system(const Evidence& evidence) {
   const trace::OutOfMemory& message = *evidence.message;
-  if (message.form != "errno-28" || evidence.signs.has(Sign::LoaderWorker)) return FileSystem::SharedMemory;
+  if (message.form != "errno-28") return FileSystem::SharedMemory;
   // Python appends the path that was written: [Errno 28] No space left on device: 'PATH'
   if (message.text.find("/dev/shm") != std::string::npos) return FileSystem::SharedMemory;
   if (message.text.find("device: '") != std::string::npos || evidence.signs.has(Sign::Installing)) {
     return FileSystem::Disk;
   }
+  if (evidence.signs.has(Sign::LoaderWorker)) return FileSystem::SharedMemory;
   const auto hands_over = [](const trace::Frame& frame) {
     return frame.file.find("multiprocessing") != std::string::npos || frame.file.find("shm") != std::string::npos;
   };

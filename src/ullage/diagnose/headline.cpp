@@ -59,7 +59,7 @@ std::string line_of_message(const Evidence& evidence) {
     return "a kernel was refused: it wants more on-chip (shared, VMEM) memory than the device's blocks have";
   if (message.form == "errno-28") {
     const FileSystem full = full_file_system(evidence);
-    if (full == FileSystem::Disk) return "a disk is full; no memory ran out";
+    if (full == FileSystem::Disk) return "a file system is full, most likely a disk";
     if (full != FileSystem::SharedMemory) return "a file system is full: shared memory (/dev/shm), or a disk";
   }
   if (message.form == "dataloader-bus-error") return "a loader's worker died: shared memory (/dev/shm) ran out";

@@ -71,7 +71,7 @@ std::optional<Finding> disk_full(const Evidence& evidence) {
   if (!evidence.told_by(Teller::SharedMemory)) return std::nullopt;
   switch (full_file_system(evidence)) {
     case FileSystem::Disk:
-      return Finding{0.9, {"what was written lies on a disk, not in /dev/shm: df -h shows which is full"}};
+      return Finding{0.9, {"what was written does not lie in /dev/shm: df -h shows which disk is full"}};
     case FileSystem::MostLikelyDisk:
       return Finding{0.7, {"no frame hands data to another process, so no file of shared memory was written"}};
     case FileSystem::Unknown:

@@ -11,6 +11,7 @@ environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the
              ULLAGE_DRYCARD_VALUES   the file values.py; empty: nothing is known of values
 """
 import atexit
+import collections
 import gc
 import itertools
 import json
@@ -41,7 +42,8 @@ class Account:
         self.ended_by = "program"
         self.out_of_memory = []  # errors that torch raised, caught by the program or not
         self.error = None  # the one that ended it
-        self.numbers, self.next_number = weakref.WeakKeyDictionary(), itertools.count()  # an id may be used again
+        self.numbers, self.next_number = {}, itertools.count()  # of optimizers, by id
+        self.calls = collections.Counter()  # of each optimizer, by its number
         self.first_cycle, self.at, self.cycles = {}, 0, 0  # the place of each optimizer in the order of their calls
         self.is_cycle_known = False
         self.ended_cycles = {}  # by the number of optimizers: steps of cycles that are over
@@ -58,9 +60,8 @@ class Account:
         the first have been called, in its order; a call out of that order counts as a step's first. When an optimizer
         is called that the first step did not have, the program goes on with others, and the next step is a first one
         again."""
-        one = self.numbers.get(optimizer)
-        if one is None:
-            one = self.numbers[optimizer] = next(self.next_number)
+        one, before = self.number_of(optimizer), self.steps()
+        self.calls[one] += 1
         if self.is_cycle_known and one not in self.first_cycle:
             self.ended_cycles = self.all_cycles()
             self.first_cycle, self.at, self.cycles, self.is_cycle_known = {}, 0, 0, False
@@ -72,9 +73,34 @@ class Account:
         self.at = self.at + 1 if self.first_cycle[one] == self.at else 1
         if self.at >= len(self.first_cycle):
             self.cycles, self.at = self.cycles + 1, 0
-        steps = sum(self.all_cycles().values())
-        if self.most_steps and steps >= self.most_steps and (steps >= MOST_STEPS or not idle_optimizers(self.numbers)):
-            self.end("steps")
+        if self.most_steps and self.steps() != before and self.steps() >= self.most_steps:
+            if self.steps() >= MOST_STEPS or not self.waits_for_an_optimizer():
+                self.end("steps")
+
+    def number_of(self, optimizer):
+        """Returns a number that no other optimizer has. An id may be used again after an optimizer's death."""
+        alive, number = self.numbers.get(id(optimizer), (None, None))
+        if alive is None or alive() is not optimizer:
+            try:
+                alive = weakref.ref(optimizer)
+            except TypeError:  # its class has __slots__
+                alive = lambda: optimizer
+            number = next(self.next_number)
+            self.numbers[id(optimizer)] = alive, number
+        return number
+
+    def waits_for_an_optimizer(self):
+        """Returns whether an optimizer was made that has not made two steps. A generator's, for example, comes after five
+        steps of its critic's, and its state is there at its second step. An optimizer does not count if others have made
+        steps with all its parameters: it passes calls on to them, or they came in its place."""
+        made = [one for one in gc.get_objects() if issubclass(type(one), torch.optim.Optimizer)
+                and "param_groups" in getattr(one, "__dict__", {})]
+        parameters = {id(one): {id(parameter) for group in one.param_groups for parameter in group["params"]} for one in made}
+        stepped = [parameters[id(one)] for one in made if self.calls[self.number_of(one)] >= 2]
+        return not set().union(*parameters.values()) <= set().union(*stepped)
+
+    def steps(self):
+        return sum(self.all_cycles().values())
 
     def all_cycles(self):
         """Returns how many steps there were, by the number of their optimizers, in the order of the first ones."""
@@ -110,6 +136,7 @@ class Account:
         """Ends the program where it imports torch. A torch of another age may crash without a word."""
         text = (f"torch {torch.__version__} cannot run dry, 2.1 to 2.15 can: it lacks {', '.join(lacking)}; install one of "
                 "these in an environment of its own")
+        sys.stdout.flush()
         print(f"ImportError: {text}", file=sys.stderr, flush=True)
         self.error = {"type": "ImportError", "text": text, **innermost_line(traceback.extract_stack())}
         self.leave(2)
@@ -174,8 +201,9 @@ class Account:
 
     def begin(self):
         self.exit, os._exit = os._exit, self.leave
-        if lacking := [f"{module}.{name}" for module, name in NEEDED if not hasattr(sys.modules.get(module), name)]:
-            self.refuse_torch(lacking)
+        if torch.version.cuda is not None:  # a CPU build beside the CUDA build lacks some, and needs none
+            if lacking := [f"{module}.{name}" for module, name in NEEDED if not hasattr(sys.modules.get(module), name)]:
+                self.refuse_torch(lacking)
         self.real_save, torch.save = torch.save, self.save
         self.hook, sys.excepthook = sys.excepthook, self.program_failed
         atexit.register(self.finish)
@@ -227,16 +255,9 @@ class Account:
             torch._C._cuda_record_memory_history = torch._C._cuda_record_memory_history_legacy = lambda *_, **__: None
 
 
-def idle_optimizers(called):
-    """Returns the optimizers that were made and not called yet, such as a generator's whose critic steps five times first.
-    An object that only passes calls on to an optimizer has no parameters of its own."""
-    return [one for one in gc.get_objects() if issubclass(type(one), torch.optim.Optimizer)
-            and "param_groups" in vars(one) and one not in called]
-
-
 def loaded_libraries():
     """Returns the paths of the shared objects that this process has loaded."""
-    with open("/proc/self/maps") as maps:
+    with open("/proc/self/maps", errors="replace") as maps:
         paths = {line.rstrip("\n").split(maxsplit=5)[-1] for line in maps}
     return sorted(path for path in paths if path.startswith("/") and ".so" in os.path.basename(path))
 

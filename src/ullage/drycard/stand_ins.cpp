@@ -253,9 +253,11 @@ class StandInMaker final {
     return 0;
   }
 
+  // The parts of cuDNN, such as libcudnn_graph, need one another. The real one would find a stub in place of its parts.
   void note_needed(const SharedObject& object) {
     for (const auto soname : object.elf.needed()) {
-      if (!cuda_library(soname).empty()) libraries_[std::string(soname)];
+      const bool is_part = !object.of_torch && soname.starts_with("libcudnn_");
+      if (!cuda_library(soname).empty() && !is_part) libraries_[std::string(soname)];
     }
   }
 

@@ -18,6 +18,7 @@ namespace {
 
 using Listener = void (*)(std::size_t);
 std::atomic<Listener> listener{nullptr};
+std::atomic<void (*)()> starts_listener{nullptr};
 
 // Half of the budget's margin. Requests from kMedium on are added up until they reach kLarge; smaller ones are left to
 // the watch.
@@ -65,20 +66,20 @@ __attribute__((constructor)) void find_all() {
   next_posix_memalign.found();
 }
 
-// What another program takes before the launcher counts it, 50 ms later or more. Measured: 7 to 20 MiB beyond the
-// margin for ffmpeg, and for dd with blocks of 28 MiB.
-constexpr std::size_t kNewProcess = std::size_t{32} << 20;
-
 }  // namespace
 
-void announce_a_new_process() {
-  if (const Listener listens = listener.load(std::memory_order_acquire)) listens(kNewProcess);
+void announce_a_program() {
+  if (auto* const listens = starts_listener.load(std::memory_order_acquire)) listens();
 }
 
 }  // namespace ullage::preload
 
 void ullage_announce_large_requests(void (*listener)(std::size_t)) {
   ullage::preload::listener.store(listener, std::memory_order_release);
+}
+
+void ullage_announce_programs(void (*starts)()) {
+  ullage::preload::starts_listener.store(starts, std::memory_order_release);
 }
 
 #define ULLAGE_EXPORTED extern "C" __attribute__((visibility("default")))

@@ -34,8 +34,8 @@ void bring_in_the_runtime();
 // The resident bytes of this process; 0 if /proc/self/statm cannot be read. Allocates nothing.
 std::size_t resident_bytes();
 
-// Announces to the runtime that another process is about to take memory, as large_requests.cpp announces requests.
-void announce_a_new_process();
+// Announces to the runtime that this process is about to start another program, which will take memory.
+void announce_a_program();
 
 // Call it before Python starts. If Python is linked to this process, the runtime is brought in and the scripts run as
 // soon as `import torch` is done. Otherwise does nothing.
@@ -73,10 +73,13 @@ class Next final {
 extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtime();
 
 // For the runtime: calls `listener` before malloc, or a function like it, serves a request of 4 MiB or more. It also
-// calls it with 4 MiB when requests of 64 KiB and more add up to that and the process grew meanwhile, and before a
-// Python starts another program. `listener` runs on the thread that requests, and must not make such requests itself.
-// Null: nobody is called.
+// calls it with 4 MiB when requests of 64 KiB and more add up to that and the process grew meanwhile. `listener` runs
+// on the thread that requests, and must not make such requests itself. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
+
+// For the runtime: calls `starts` before a Python starts another program, on the thread that does. Null: nobody is
+// called.
+extern "C" __attribute__((visibility("default"))) void ullage_announce_programs(void (*starts)());
 
 // For the runtime: calls `mapped` after the program has mapped a file for itself alone, to read it and not to run it.
 // Calls `unmapping` before whatever stands at an address is taken away, replaced, or given another access. If that

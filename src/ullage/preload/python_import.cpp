@@ -174,7 +174,7 @@ int on_event(const char* event, Object*, void*) {
     waiting = false;
     install_finder();
   } else if (starts_a_program(event)) {
-    announce_a_new_process();
+    announce_a_program();
   }
   return 0;
 }

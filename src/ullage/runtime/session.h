@@ -93,6 +93,8 @@ class Session {
   virtual void discharge(Bytes bytes) = 0;
   // This thread is about to touch `bytes` of the process's memory outside the pool: makes the pool give way if it can.
   virtual void make_way(Bytes bytes) = 0;
+  // This thread is about to start another program: makes room for what such a program is likely to take.
+  virtual void make_way_for_a_program() = 0;
   // The program has mapped a file for itself alone.
   virtual void file_mapped(Address at, Bytes size, bool writable) = 0;
   // The program is about to take away whatever is mapped at [at, at + size). True: part of a file is. Then call

@@ -96,6 +96,7 @@ class LedgerTree final : public store::Tree {
   Bytes expected() override { return store::expected_of(page_, own_slot); }
   bool is_counted() override { return counted_; }
   Bytes inherited() override { return in_child || own_slot == nullptr ? Bytes{} : store::inherited_from(*own_slot); }
+  Bytes largest_program() override { return Bytes{page_.largest_program.load()}; }
   std::uint64_t processes() override { return store::processes_beside(page_, own_slot); }
   bool count(Bytes lacking) override {
     if (!counted_ || others() == Bytes{}) return false;
@@ -262,12 +263,14 @@ bool note_unmapping(void* at, std::size_t size) {
 
 void note_unmapped(void* at, std::size_t size) { Session::current()->file_unmapped(address_of(at), Bytes{size}); }
 
-// If libullage_preload.so is in this process, has the heap's large requests and the mapping of files announced, and
-// failed system calls healed.
+// If libullage_preload.so is in this process, has the heap's large requests, the mapping of files, and programs that
+// start announced, and failed system calls healed.
 void follow_the_program() {
   using Listener = void (*)(std::size_t);
   const auto announce = reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "ullage_announce_large_requests"));
   if (announce != nullptr) announce([](std::size_t bytes) { Session::current()->make_way(Bytes{bytes}); });
+  const auto programs = reinterpret_cast<void (*)(void (*)())>(dlsym(RTLD_DEFAULT, "ullage_announce_programs"));
+  if (programs != nullptr) programs([] { Session::current()->make_way_for_a_program(); });
   using Mapped = void (*)(void*, std::size_t, bool);
   using Unmapping = bool (*)(void*, std::size_t);
   using Unmapped = void (*)(void*, std::size_t);

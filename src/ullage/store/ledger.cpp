@@ -216,6 +216,7 @@ LedgerSlot* Ledger::claim_slot() {
       word->store(0);
     }
     slot.copies_expected.store(0);
+    slot.copying.store(0);
     slot.lacking.store(0);
     slot.giving_way.store(0);
     return &slot;

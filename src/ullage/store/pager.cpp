@@ -96,6 +96,7 @@ std::variant<Address, Shortage> PagerCore::allocate(Bytes size) {
 }
 
 Bytes PagerCore::free(Address at) {
+  bool gives_back = false;
   {
     Lock lock(lock_);
     await_written(lock, at);
@@ -104,11 +105,8 @@ Bytes PagerCore::free(Address at) {
       history_.add_death(storage.last_use);
       if (storage.pins > 0) pinned_ -= storage.span;
       if (storage.where == Where::Resident && storage.read_only()) store_.protect(at, Access::ReadWrite);
-      if (storage.shared && !storage.writing) {
-        leave_pages(at, storage);
-      } else {
-        diverge(storage);  // idle pages go to another storage, which will be written to
-      }
+      gives_back = storage.shared && !storage.writing;  // a thread that writes it out still reads its pages
+      diverge(storage);  // what stays idle goes to another storage, which will be written to
       if (storage.where == Where::Dropped) counts_.dropped_now -= storage.span;
       if (storage.where == Where::Spilled || storage.where == Where::Returning) counts_.spilled_now -= storage.span;
       // A thread that is reading or writing it now gives the slot back itself.
@@ -118,7 +116,7 @@ Bytes PagerCore::free(Address at) {
       storages_.erase(found);
     }
   }
-  return store_.free(at);
+  return store_.free(at, gives_back);
 }
 
 std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<const OpInput> inputs) {
@@ -132,6 +130,7 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
   frame.signature = signature;
   frame.first = first;
   frame.first_file = ops.files.size();
+  frame.copying = std::exchange(ops.not_copied, {});
   Bytes foreign{};
   Bytes away{};
   const Bytes diverged = diverged_;
@@ -167,7 +166,7 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
   if (ops.frames.back().files_coming > Bytes{}) {
     const Waiting waiting(*this);
     if (std::optional<Shortage> missing = make_room_for_files(lock)) {
-      close_frame(false);
+      give_frame_up();
       return missing;
     }
   }
@@ -175,13 +174,13 @@ std::optional<Shortage> PagerCore::begin_op(OpSignature signature, std::span<con
 
   const Waiting waiting(*this);
   if (captures_ > 0) {
-    close_frame(false);
+    give_frame_up();
     return nothing_moves_now(away);
   }
   for (std::size_t i = first; i < ops.held.size(); ++i) {
     const Held held = ops.held[i];
     if (std::optional<Shortage> missing = bring_back(lock, held.at, held.id, For::Input)) {
-      close_frame(false);
+      give_frame_up();
       return missing;
     }
     if (Pageable* storage = find(held.at, held.id); storage != nullptr && held.written) {
@@ -201,6 +200,14 @@ void PagerCore::end_op(bool remember, std::span<const Address> made) {
 
 void PagerCore::meet(Pageable& storage) {
   if (!std::exchange(storage.met, true)) unpin(storage);
+}
+
+// Ends an op that is refused before it runs. What it announced is not copied yet, and no other op will announce it, so
+// it counts until this thread's next op has ended.
+void PagerCore::give_frame_up() {
+  ThreadOps& ops = ops_here();
+  ops.not_copied = std::exchange(ops.frames.back().copying, {});
+  close_frame(false);
 }
 
 // Ends the innermost op of this thread. `record`: the program ran it, so it goes into the history.
@@ -427,7 +434,9 @@ void PagerCore::after_fork_in_child() {
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;
-  for (Frame& frame : ops_here().frames) frame.copying = {};  // the parent announced them, in its own figures
+  ThreadOps& ops = ops_here();
+  for (Frame& frame : ops.frames) frame.copying = {};  // the parent announced them, in its own figures
+  ops.not_copied = {};
   for (auto& [at, storage] : storages_) storage.inherited = true;
   childs_share_ = store_.counts().limit / 2;  // of the parent's last limit: the child keeps as much as the parent
   lock_.unlock();

@@ -107,6 +107,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     std::vector<Held> held;
     std::vector<HeldFile> files;
     std::vector<Frame> frames;
+    Bytes not_copied;  // Frame::copying of an op that was refused
   };
   // A piece of a mapped file that was used.
   struct FilePiece : Uses {
@@ -154,6 +155,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void pin(Pageable& storage);
   void meet(Pageable& storage);
   void unpin(Pageable& storage);
+  void give_frame_up();
   void close_frame(bool record);
   Bytes note_at_once(Bytes request);
   void keep_at_once(Bytes at_once);

@@ -349,10 +349,13 @@ Pager::Copy PagerCore::copy_storage(Address into, Address from, Bytes size) {
   if (target == nullptr) return Copy::NeedsBoth;
   pin(*target);
   note_at_once({});
-  diverge(*target);
+  Frame writer;
+  diverge(*target, &writer);
   give_way(lock);  // for the copy of pages that were shared with a forked child
   const bool refused = bring_back(lock, into, into_id, For::Input).has_value();
   const bool done = !refused && read_over(lock, into, into_id, from, from_id);
+  if (done && writer.copying > Bytes{}) settings_.copied(writer.copying);
+  if (!done) ops_here().not_copied += writer.copying;  // the op that follows writes them
   target = find(into, into_id);
   if (target != nullptr) unpin(*target);
   if (done) return Copy::Done;

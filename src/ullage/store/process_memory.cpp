@@ -58,6 +58,17 @@ const char* stat_of(std::int32_t pid, char (&text)[N]) {
   return behind_name != nullptr && behind_name[1] == ' ' ? behind_name + 2 : nullptr;
 }
 
+// Returns a number of /proc/PID/stat by its place there, as proc(5) counts, from 4 on. Zero if the process is gone.
+std::uint64_t field_of(std::int32_t pid, int place) {
+  char text[512];
+  const char* field = stat_of(pid, text);
+  for (int at = 3; at < place && field != nullptr; ++at) {
+    field = std::strchr(field, ' ');
+    if (field != nullptr) ++field;
+  }
+  return field != nullptr ? std::strtoull(field, nullptr, 10) : 0;
+}
+
 // Appends the children of one thread; the kernel lists children by thread.
 void add_children(const std::filesystem::path& thread, std::vector<std::int32_t>& to) {
   std::ifstream file(thread / "children");
@@ -103,16 +114,10 @@ Bytes file_pages_of(std::int32_t pid) {
 }
 
 Bytes faulted_of(std::int32_t pid) {
-  char text[512];
-  const char* field = stat_of(pid, text);
-  constexpr int kBefore = 7;  // state ppid pgrp session tty tpgid flags minflt
-  for (int i = 0; i < kBefore && field != nullptr; ++i) {
-    field = std::strchr(field, ' ');
-    if (field != nullptr) ++field;
-  }
-  if (field == nullptr) return {};
-  return Bytes{std::strtoull(field, nullptr, 10)} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return Bytes{field_of(pid, 10)} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));  // minflt
 }
+
+Address stack_of(std::int32_t pid) { return {field_of(pid, 28)}; }  // startstack
 
 bool holds_memory(std::int32_t pid) {
   char text[512];
@@ -131,6 +136,8 @@ std::vector<std::int32_t> process_tree(std::int32_t root) {
   }
   return tree;
 }
+
+std::int32_t parent_of(std::int32_t pid) { return static_cast<std::int32_t>(field_of(pid, 4)); }
 
 bool share_memory(std::int32_t one, std::int32_t other) {
   constexpr int kVm = 1;  // KCMP_VM of linux/kcmp.h

@@ -58,6 +58,10 @@ bool holds_memory(std::int32_t pid);
 // `root` and all processes that descend from it, `root` first. Includes processes that have ended but were not waited
 // for. Lacks those whose parent has ended, because they no longer descend from `root`.
 std::vector<std::int32_t> process_tree(std::int32_t root);
+// The pid of the process that started this one, or of the one that has it since its parent ended. Zero if it is gone.
+std::int32_t parent_of(std::int32_t pid);
+// Where the process's stack begins. Zero if the system does not say, or the process is gone.
+Address stack_of(std::int32_t pid);
 // Returns whether two processes have one memory between them, as a child of vfork() and its parent do until it runs
 // another program. Each then shows all pages as its own. False if the system does not say.
 bool share_memory(std::int32_t one, std::int32_t other);

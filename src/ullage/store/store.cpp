@@ -64,7 +64,7 @@ std::variant<Address, Refusal> Store::allocate(Bytes size) {
   return *at;
 }
 
-Bytes Store::free(Address at) {
+Bytes Store::free(Address at, bool gives_back) {
   const std::lock_guard guard(lock_);
   Bytes asked{};
   if (slabs_.owns(at)) {
@@ -83,7 +83,14 @@ Bytes Store::free(Address at) {
       counts_.vacated -= live.range.size;
     } else {
       counts_.present -= asked;
-      retire(std::move(live.range));
+      if (gives_back) {
+        live_pieces_ -= live.range.pieces.size();
+        pages_.drop(at, live.range.size);
+        space_.give({at, live.range.size});
+        counts_.resident -= live.range.size;
+      } else {
+        retire(std::move(live.range));
+      }
     }
     live_.erase(at.value);
   }

@@ -107,7 +107,8 @@ class Store final {
   // large. Its bytes are undefined. ContractError if `size` is zero.
   std::variant<Address, Refusal> allocate(Bytes size);
   // Frees a storage and returns the bytes that were asked for. ContractError if no live storage begins at `at`.
-  Bytes free(Address at);
+  // `gives_back`: its pages go to the system, as with give_back().
+  Bytes free(Address at, bool gives_back = false);
   // A storage of kLeastRange or more has a range of whole pages for itself, and only such a one can be vacated.
   static constexpr Bytes kLeastRange = Slabs::kBlockLimit;
   // Bytes of the range that a request of kLeastRange or more gets.
