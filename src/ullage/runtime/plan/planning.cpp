@@ -275,7 +275,9 @@ void Planning::say_goodbye() {
   if (made_ > 0) {
     settings_.say("no plan was made: the steps that were observed fit without one; tensors were moved on demand");
   } else if (state == State::Observing) {
-    settings_.say("no plan was made: the program ended before two whole steps were seen; tensors were moved on demand");
+    settings_.say(
+        "no plan was made: steps are observed once tensors had to move, and the program ended before two whole ones; "
+        "tensors were moved on demand");
   }
 }
 
