@@ -121,7 +121,7 @@ TEST_F(TreeWatchTest, AChildThatRunsAnotherProgramInheritsNothing) {
     execlp("sleep", "sleep", "100", nullptr);
     _exit(1);
   }
-  while (store::mapped_of(child) > store::mapped_of(getpid()) / 2) usleep(1000);
+  while (store::stack_of(child) == store::stack_of(getpid())) usleep(1000);
   store::LedgerSlot& slot = page->slots[3];
   slot.pid.store(child), slot.parent.store(std::uint64_t(getpid()));
   own.left_to_children.store((1_MiB).count);

@@ -414,12 +414,12 @@ def test_a_torch_that_is_too_old(dry: Dry) -> None:
     (written,) = (dry.folder / "account").glob("*.json")
     error = json.loads(written.read_text())["error"]
     assert done.stderr == f"ImportError: {error['text']}\n" and error["line"] == 1, (done.stderr, error)
+    assert error["text"].startswith("torch 1.13.1 cannot run dry, 2.1 to 2.15 can: it lacks torch.optim.optimizer.register_optimizer_step_post_hook, "
+                                    "torch.cuda.memory._dump_snapshot, torch._C._cuda_attach_out_of_memory_observer; install"), error
     # A CPU build, such as a helper's in another environment, lacks some of it and needs none.
     beside = subprocess.run([dry.cpu, "-c", f"import torch\nexec(open({str(script)!r}).read())"], cwd=dry.folder, capture_output=True, text=True,
                             env={**os.environ, "ULLAGE_DRYCARD_ACCOUNT": str(dry.folder / "of_cpu")})
     assert beside.returncode == 0, beside.stderr
-    assert error["text"].startswith("torch 1.13.1 cannot run dry, 2.1 to 2.15 can: it lacks torch.optim.optimizer.register_optimizer_step_post_hook, "
-                                    "torch.cuda.memory._dump_snapshot, torch._C._cuda_attach_out_of_memory_observer; install"), error
 
 
 def test_kernels_of_an_older_generation(dry: Dry) -> None:

@@ -190,10 +190,9 @@ bool is_consistent(const store::LedgerPage& page, const std::vector<TreeMember>&
 
 // Returns what the children of `parent` hold only because it was in its pool at the fork (LedgerSlot::inherited). That
 // is what it left to them, less what processes made by fork used of their parents. A child that runs another program
-// holds none of it. Such a child lacks the address range that a pool reserves.
+// holds none of it.
 Bytes held_of(const store::LedgerPage& page, const std::vector<TreeMember>& tree, const TreeMember& parent) {
   const std::uint64_t generation = slot_of(page, parent.pid)->generation.load();
-  const Bytes with_a_pool = store::mapped_of(parent.pid) / 2;
   Bytes used{}, held{};
   for (const TreeMember& member : tree) {
     const store::LedgerSlot* slot = slot_of(page, member.pid);
@@ -201,7 +200,7 @@ Bytes held_of(const store::LedgerPage& page, const std::vector<TreeMember>& tree
     used += Bytes{slot->inherited_used.load()};
     const bool is_child = slot->parent.load() == static_cast<std::uint64_t>(parent.pid);
     if (!is_child || slot->generation.load() != generation) continue;
-    if (store::mapped_of(member.pid) > with_a_pool) held += member.resident.all();
+    if (!member.runs_a_program) held += member.resident.all();
   }
   return std::min(saturating_sub(Bytes{parent.slot_left}, used), held);
 }

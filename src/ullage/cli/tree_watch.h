@@ -54,8 +54,8 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
 //   count, less its growth.
 // `newcomers`: processes that no count knows yet. Of those that run another program than their parent, all pages but
 // those of files are their own, and are added. Others may share pages with their parent, so only a count tells.
-// Returns the bytes added for copies. Returns nothing, and writes no sum, if a process ended, because pages that it
-// shared now count more in the others.
+// Returns the bytes added for copies. Returns nothing, and writes no sum, if a process ended or began to run a program,
+// because pages that it shared now count more in the others.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
                                  const std::vector<std::int32_t>& newcomers = {});
 

@@ -125,18 +125,14 @@ class Account:
         """Ends the program, on whatever thread. What it printed so far is not lost."""
         self.ended_by = why
         self.write()
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass
+        flush_outputs()
         self.exit(0)
 
     def refuse_torch(self, lacking):
         """Ends the program where it imports torch. A torch of another age may crash without a word."""
         text = (f"torch {torch.__version__} cannot run dry, 2.1 to 2.15 can: it lacks {', '.join(lacking)}; install one of "
                 "these in an environment of its own")
-        sys.stdout.flush()
+        flush_outputs()
         print(f"ImportError: {text}", file=sys.stderr, flush=True)
         self.error = {"type": "ImportError", "text": text, **innermost_line(traceback.extract_stack())}
         self.leave(2)
@@ -253,6 +249,14 @@ class Account:
             torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
             # Calls of the program itself would begin the history again, or end it.
             torch._C._cuda_record_memory_history = torch._C._cuda_record_memory_history_legacy = lambda *_, **__: None
+
+
+def flush_outputs():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # the program closed it
+            pass
 
 
 def loaded_libraries():

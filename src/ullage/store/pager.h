@@ -84,9 +84,9 @@ class Pager {
     // That may lower the limit; the pager then evicts before the op writes. The pager's lock is held. Empty: nobody
     // counts them.
     std::function<void(Bytes)> diverged;
-    // copying() is called before that, if an op that begins will write the bytes; copied() when the op has ended.
+    // copying() is called before diverged(), if an op that begins will write the bytes; copied() when it has ended.
     std::function<void(Bytes)> copying, copied;
-    // Called before that, if these bytes are a storage's.
+    // Called before diverged(), if the bytes are a storage's.
     std::function<void(Bytes)> left_to_children;
     // Called in a child made by fork when it first uses a storage of its parent's.
     std::function<void(Bytes)> used_inherited;

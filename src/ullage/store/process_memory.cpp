@@ -99,12 +99,6 @@ SharedPages shared_pages_of(std::int32_t pid) {
           part("\nShared_Clean:") + part("\nShared_Dirty:"), part("\nShared_Dirty:")};
 }
 
-Bytes mapped_of(std::int32_t pid) {
-  char text[128];
-  if (!read_small_file(of_process(pid, "statm").c_str(), text)) return {};
-  return Bytes{std::strtoull(text, nullptr, 10)} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 Bytes proportional_of(std::int32_t pid) { return shared_pages_of(pid).proportional; }
 
 Bytes file_pages_of(std::int32_t pid) {

@@ -41,8 +41,6 @@ struct SharedPages {
 SharedPages shared_pages_of(std::int32_t pid);
 // SharedPages::proportional. The figures of a tree add up.
 Bytes proportional_of(std::int32_t pid);
-// The size of its address space, reserved ranges too; zero if the process is gone.
-Bytes mapped_of(std::int32_t pid);
 
 // Resident bytes of a process that are backed by files, shared or not (RssFile of status). Zero if it is gone.
 Bytes file_pages_of(std::int32_t pid);

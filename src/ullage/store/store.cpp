@@ -85,9 +85,7 @@ Bytes Store::free(Address at, bool gives_back) {
       counts_.present -= asked;
       if (gives_back) {
         live_pieces_ -= live.range.pieces.size();
-        pages_.drop(at, live.range.size);
-        space_.give({at, live.range.size});
-        counts_.resident -= live.range.size;
+        drop(at, live.range.size);
       } else {
         retire(std::move(live.range));
       }
@@ -294,7 +292,7 @@ bool Store::fill_missing(Part& part) {
   if (fresh == Bytes{}) return true;
   if (!pages_.fill(part.at + part.backed, fresh, part.kind)) {
     // The system may have less than the limit allows. Gives it all idle pages and tries again.
-    while (const std::optional<IdlePiece> piece = idle_.take_to_drop(idle_.bytes())) drop(*piece);
+    while (const std::optional<IdlePiece> piece = idle_.take_to_drop(idle_.bytes())) drop(piece->at, piece->length);
     if (!pages_.fill(part.at + part.backed, fresh, part.kind)) return false;
   }
   part.add(fresh);
@@ -319,14 +317,14 @@ void Store::make_way(Bytes fresh, Bytes most) {
   while (fresh > Bytes{} && counts_.resident + fresh > most) {
     const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident + fresh - most);
     if (!piece) return;
-    drop(*piece);
+    drop(piece->at, piece->length);
   }
 }
 
-void Store::drop(const IdlePiece& piece) {
-  pages_.drop(piece.at, piece.length);
-  space_.give({piece.at, piece.length});
-  counts_.resident -= piece.length;
+void Store::drop(Address at, Bytes length) {
+  pages_.drop(at, length);
+  space_.give({at, length});
+  counts_.resident -= length;
 }
 
 void Store::retire(Range range) {
@@ -360,7 +358,7 @@ Bytes Store::drop_idle_down_to(Bytes most) {
   while (counts_.resident > most) {
     const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident - most);
     if (!piece) break;
-    drop(*piece);
+    drop(piece->at, piece->length);
   }
   return before - counts_.resident;
 }

@@ -208,7 +208,7 @@ class Store final {
   bool fill_missing(Part& part);
   void abandon(Part& part);
   void make_way(Bytes fresh, Bytes most);
-  void drop(const IdlePiece& piece);
+  void drop(Address at, Bytes length);
   Bytes drop_idle_down_to(Bytes most);
   void retire(Range range);
   Bytes soft_limit(Bytes asked) const;
