@@ -121,8 +121,9 @@ TEST_F(TreeWatchTest, AChildThatRunsAnotherProgramInheritsNothing) {
     execlp("sleep", "sleep", "100", nullptr);
     _exit(1);
   }
-  // In the midst of execlp() the kernel tells no stack yet.
-  while (store::stack_of(child).value == 0 || store::stack_of(child) == store::stack_of(getpid())) usleep(1000);
+  for (Address stack{}; stack.value == 0 || stack == store::stack_of(getpid()); stack = store::stack_of(child)) {
+    usleep(1000);  // in the midst of execlp() the kernel tells no stack
+  }
   store::LedgerSlot& slot = page->slots[3];
   slot.pid.store(child), slot.parent.store(std::uint64_t(getpid()));
   own.left_to_children.store((1_MiB).count);
@@ -191,7 +192,7 @@ TEST_F(TreeWatchTest, SeesCopiesOfAFilesPages) {
   const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{slot.others.load()}, peak{page->tree_peak.load()}, resident = store::resident_now();
   for (std::uint64_t i = 0; i < kHeld.count; i += 4096) weights[i] = 1;
-  EXPECT_GE(follow_tree(*page, tree).value(), kHeld - 1_MiB);
+  EXPECT_GE(follow_tree(*page, tree)->copied, kHeld - 1_MiB);
   EXPECT_LE(store::resident_now(), resident + 4_MiB) << "the process itself sees nothing of it";
   EXPECT_GE(Bytes{slot.others.load()}, before + kHeld - 4_MiB);
   EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 8_MiB) << "a guess is no peak";
@@ -215,7 +216,7 @@ TEST_F(TreeWatchTest, CallsNoPageACopyThatNobodyElseHas) {
   const Bytes with_others = tree.front().with_others;
   EXPECT_LE(with_others, beside);
   for (std::uint64_t i = 0; i < kHeld.count; i += 4096) own_weights[i] = 1;
-  EXPECT_LE(follow_tree(*page, tree).value(), with_others);
+  EXPECT_LE(follow_tree(*page, tree)->copied, with_others);
   munmap(own_weights, kHeld.count);
   close(fd);
 }
@@ -284,12 +285,12 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   ASSERT_EQ(write(go[1], "", 1), 1);
   char word = 0;
   ASSERT_EQ(read(done[0], &word, 1), 1);
-  EXPECT_LT(*follow_tree(*page, tree), 1_MiB) << "it was not forked moments ago";
+  EXPECT_LT(follow_tree(*page, tree)->copied, 1_MiB) << "it was not forked moments ago";
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   slot.forked_at.store(std::uint64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
   slot.parent.store(1);
   slot.copies_expected.store((3_MiB).count);
-  EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
+  EXPECT_GE(follow_tree(*page, tree)->copied, kHeld - 1_MiB);
   EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it also shares pages with the rest of the system
   kill(pids[1], SIGKILL);
@@ -309,7 +310,7 @@ TEST_F(TreeWatchTest, TakesWhatAProcessWritesThatJustForkedForItsOwn) {
   const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
   for (std::uint64_t i = 0; i < kHeld.count; i += 4096) shared[i] = 1;
-  EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
+  EXPECT_GE(follow_tree(*page, tree)->copied, kHeld - 1_MiB);
   EXPECT_EQ(Bytes{own.copies_expected.load()}, kHeld * 2) << "its faults are no copies for certain";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB) << "the child keeps what it wrote over";
   EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 8_MiB) << "a guess is no peak";
@@ -387,6 +388,27 @@ TEST_F(TreeWatchTest, FollowsWhoStartedSinceTheCount) {
   EXPECT_LE(Bytes{own.others.load()}, kHeld + 4_MiB);
   EXPECT_LE(Bytes{page->tree_peak.load()}, beside) << "it is an estimate";
   EXPECT_GE(Bytes{page->largest_program.load()}, kHeld);
+}
+
+TEST_F(TreeWatchTest, HoldsAProgramThatPassesTheBudgetUntilThereIsRoom) {
+  own.pool_resident.store(1);
+  page->budget.store((beside + kHeld / 2).count);
+  pid_t program = 0;
+  int status = 0;
+  {
+    const TreeWatch watch(*page, getpid());
+    char* words[] = {const_cast<char*>("dd"), const_cast<char*>("if=/dev/zero"), const_cast<char*>("of=/dev/null"),
+                     const_cast<char*>("bs=64M"), nullptr};
+    ASSERT_EQ(posix_spawnp(&program, "dd", nullptr, nullptr, words, environ), 0);
+    ASSERT_EQ(waitpid(program, &status, WUNTRACED), program);
+    EXPECT_TRUE(WIFSTOPPED(status));
+    page->budget.store((beside + kHeld * 4).count);
+    ASSERT_EQ(waitpid(program, &status, WCONTINUED), program);
+    EXPECT_TRUE(WIFCONTINUED(status));
+  }
+  kill(program, SIGKILL);
+  waitpid(program, nullptr, 0);
+  EXPECT_GT(page->programs_held_us.load(), 0u);
 }
 
 TEST_F(TreeWatchTest, LooksUntilItEnds) {

@@ -209,6 +209,7 @@ TEST(RunReport, HasEveryFieldOfTheContract) {
                             "restored_bytes",
                             "spill_seconds",
                             "spill_background_seconds",
+                            "programs_held_seconds",
                             "spill_peak_bytes",
                             "rewrites_avoided_bytes",
                             "unmovable_bytes",

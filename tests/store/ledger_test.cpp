@@ -356,6 +356,9 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   EXPECT_EQ(others_of(ledger.page(), own), 135_MiB);
   own->diverged_counted.store((20_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 115_MiB);
+  ledger.page().room_for_programs.store((32_MiB).count);
+  EXPECT_EQ(others_of(ledger.page(), own), 147_MiB);
+  EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB) << "they do not hold it yet";
 }
 
 TEST_F(LedgerTest, WhatAParentLeavesToItsChildrenGrowsWithTheOthers) {

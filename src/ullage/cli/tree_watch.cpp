@@ -127,8 +127,8 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
 }
 
 // Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures.
-// `guessed` bytes of them are an estimate, and are left out of the peak.
-void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes guessed = {}) {
+// `guessed` bytes of them are an estimate, and are left out of the peak. Returns the sum.
+Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes guessed = {}) {
   Bytes total{};
   for (const TreeMember& member : tree) total += member.proportional;
   for (store::LedgerSlot& slot : page.slots) {
@@ -136,6 +136,7 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes gu
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
   }
   store::raise_to(page.tree_peak, saturating_sub(total, guessed).count);
+  return total;
 }
 
 Bytes middle(Bytes a, Bytes b) { return Bytes{a.count / 2 + b.count / 2}; }
@@ -227,7 +228,10 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
     slot->diverged_counted.store(member.slot_diverged - std::min(member.slot_diverged, member.slot_copying));
     if (tree.size() == 1) slot->copies_expected.store(0);
   }
-  if (tree.size() + newcomers.size() == 1) return tell(page, tree);
+  if (tree.size() + newcomers.size() == 1) {
+    tell(page, tree);
+    return;
+  }
   // The processes were counted one after the other. What one took after its own count, another one may have given up
   // before, so the sum of the counts may be more than was ever there. What they hold now is read within microseconds.
   follow_tree(page, tree, newcomers);
@@ -235,20 +239,22 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
 
 namespace {
 
-// A compiler takes 150 MiB in 0.2 s, faster than a pool writes tensors out. So a process makes room before it starts a
-// program, for as much as one took before.
-void note_programs(store::LedgerPage& page, const std::vector<TreeMember>& now) {
+// Returns the programs that have no slot. A process makes room before it starts one, for as much as one took before.
+std::vector<Program> programs_of(store::LedgerPage& page, const std::vector<TreeMember>& now) {
+  std::vector<Program> programs;
   for (const TreeMember& member : now) {
     if (!member.runs_a_program || slot_of(page, member.pid) != nullptr) continue;
     store::raise_to(page.largest_program, member.resident.anonymous.count);
+    programs.push_back({member.pid, member.resident.anonymous});
   }
+  return programs;
 }
 
 }  // namespace
 
-std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
-                                 const std::vector<std::int32_t>& newcomers) {
-  if (tree.size() + newcomers.size() < 2) return Bytes{};
+std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
+                                    const std::vector<std::int32_t>& newcomers) {
+  if (tree.size() + newcomers.size() < 2) return TreeLook{};
   std::vector<TreeMember> now = tree;
   Bytes copied{};
   for (TreeMember& member : now) {
@@ -272,15 +278,16 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
     member.runs_a_program = true;
     guessed += member.proportional;
   }
-  note_programs(page, now);
-  if (now.size() > 1) tell(page, now, guessed);
-  return copied;
+  TreeLook look{.copied = copied, .held = {}, .programs = programs_of(page, now)};
+  if (now.size() > 1) look.held = tell(page, now, guessed);
+  return look;
 }
 
 TreeWatch::TreeWatch(store::LedgerPage& page, std::int32_t root, std::chrono::milliseconds between)
     : page_(page),
       root_(root),
       between_(between),
+      holds_(page),
       follower_(make_thread([this] { follow(); })),
       counter_(make_thread([this] { count(); })) {}
 
@@ -334,10 +341,11 @@ void TreeWatch::drop_counted(std::vector<std::int32_t>& pids) const {
 
 bool TreeWatch::is_due() {
   look_for_newcomers();
-  const std::optional<Bytes> copied = follow_tree(page_, tree_, newcomers_);
+  const std::optional<TreeLook> look = follow_tree(page_, tree_, newcomers_);
+  if (look) holds_.look(look->programs, look->held);
   if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
   const Clock::time_point now = Clock::now();
-  return !copied || now >= next_count_ || ((*copied > kWorthACount || !newcomers_.empty()) && now >= least_rest_);
+  return !look || now >= next_count_ || ((look->copied > kWorthACount || !newcomers_.empty()) && now >= least_rest_);
 }
 
 void TreeWatch::count_once(Lock& lock) {

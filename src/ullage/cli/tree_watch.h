@@ -5,6 +5,7 @@
 // once. The budget is for the whole tree, and no process of it can see what it shares with the others. Edit this if the
 // sum over processes is wrong, or counts take too much time.
 
+#include "ullage/cli/program_holds.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
 
@@ -42,8 +43,14 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
 // the tree's peak. `newcomers`: as for follow_tree().
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
                 const std::vector<std::int32_t>& newcomers = {});
+// What follow_tree() saw.
+struct TreeLook {
+  Bytes copied;  // the part of `held` that is an estimate of copies
+  Bytes held;    // what all processes hold together
+  std::vector<Program> programs;
+};
 // Estimates what a new count would give for the processes in `tree`, and tells it to the slots. If there is only one,
-// does nothing and returns zero. Takes microseconds for each process, because shared pages are not counted anew. A
+// does nothing and returns zeros. Takes microseconds for each process, because shared pages are not counted anew. A
 // process counts as in count_tree() plus the resident bytes that it grew by since. A process that writes to a page
 // which others have too gets a copy. The copy replaces the shared page, so resident bytes do not grow. There are two
 // kinds of such copies. Both are estimated, and the larger estimate is added, up to the bytes that the process shared
@@ -54,10 +61,10 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
 //   count, less its growth.
 // `newcomers`: processes that no count knows yet. Of those that run another program than their parent, all pages but
 // those of files are their own, and are added. Others may share pages with their parent, so only a count tells.
-// Returns the bytes added for copies. Returns nothing, and writes no sum, if a process ended or began to run a program,
-// because pages that it shared now count more in the others.
-std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
-                                 const std::vector<std::int32_t>& newcomers = {});
+// Returns nothing, and writes no sum, if a process ended or began to run a program, because pages that it shared now
+// count more in the others.
+std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree,
+                                    const std::vector<std::int32_t>& newcomers = {});
 
 // Watches the tree for as long as the object lives. The page must outlive it. Its threads receive no signals. One
 // follows the tree while the other counts, because processes may use up a budget's margin before a count is done.
@@ -91,8 +98,9 @@ class TreeWatch final {
   Clock::time_point next_list_{};        // they are listed no earlier than this
   bool unready_ = false;                 // one of them still had its parent's memory
   std::vector<std::int32_t> newcomers_;  // processes of the tree that no count has met
-  std::vector<TreeMember> tree_;         // of the last count
-  Clock::time_point next_count_{};       // the next count is no later than this
+  ProgramHolds holds_;
+  std::vector<TreeMember> tree_;    // of the last count
+  Clock::time_point next_count_{};  // the next count is no later than this
   Clock::time_point least_rest_{};  // the next count is no earlier than this, unless a process asks, is new or ended
   std::thread follower_, counter_;
 };

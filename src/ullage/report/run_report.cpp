@@ -292,6 +292,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     if (std::ranges::find(end.allowed, "if-needed") != end.allowed.end())
       report.cast_steps = cast_steps_of(busiest_of(used));
     report.moving = moving_of(used);
+    report.moving.programs_held = seconds_of(page.programs_held_us.load());
     read_recomputing(report, used);
     report.least_budget = least_budget(used, report.outcome);
     if (std::ranges::find(end.allowed, "bf16") != end.allowed.end()) {

@@ -66,6 +66,7 @@ struct Moving {
   Bytes back;
   Seconds waited;          // time that the program's threads waited for moving
   Seconds beside;          // time of moving while the program computed
+  Seconds programs_held;   // time that programs which it started (a compiler) were stopped until there was room
   Bytes peak;              // peak bytes in the spill file; with several processes, the sum of their peaks
   Bytes rewrites_avoided;  // bytes not written again, because they had not changed
   Bytes unmovable;  // bytes of small storages, and the most that one op used outside the pool and no mapped file holds

@@ -272,11 +272,11 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
     // Copies that a process makes of shared pages do not change its resident size, so they are added here.
     sum += Bytes{slot.copies_expected.load()} + grown(slot.diverged, slot.diverged_counted);
   }
-  return sum + lacked_by_others(page, own);
+  return sum + lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
 }
 
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
-  Bytes sum = lacked_by_others(page, own);
+  Bytes sum = lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
   for (const LedgerSlot& slot : page.slots) {
     if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
   }

@@ -152,20 +152,22 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 18;
+  static constexpr std::uint32_t kLayout = 19;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
   std::uint32_t layout = kLayout;
-  std::uint32_t size = 0;   // sizeof(LedgerPage), to catch a mix of builds
-  Word budget{0};           // budget of the whole tree; 0: unlimited, or a card's that is not worked out yet
-  Word card{0};             // number of the budgeted card plus 1; 0: the budget is the process's memory
-  Word host_memory{0};      // most bytes of locked host memory for tensors evicted from the card
-  Word tree_peak{0};        // most resident bytes of the tree's processes together; 0: only one process, or a card
-  Word largest_program{0};  // most bytes that one program without a slot has held
-  Word counts_asked{0};     // how often processes have asked the launcher to count the tree again
-  Word counts_made{0};      // how many of these requests the launcher's last count has answered
-  Word spill_limit{0};      // most bytes that a spill file may take; 0: nothing is spilled and the folder is empty
+  std::uint32_t size = 0;     // sizeof(LedgerPage), to catch a mix of builds
+  Word budget{0};             // budget of the whole tree; 0: unlimited, or a card's that is not worked out yet
+  Word card{0};               // number of the budgeted card plus 1; 0: the budget is the process's memory
+  Word host_memory{0};        // most bytes of locked host memory for tensors evicted from the card
+  Word tree_peak{0};          // most resident bytes of the tree's processes together; 0: only one process, or a card
+  Word largest_program{0};    // most bytes that one program without a slot has held
+  Word room_for_programs{0};  // bytes that pools leave to such programs, or have to make room for
+  Word programs_held_us{0};   // for how long the launcher stopped such programs until there was room, in all
+  Word counts_asked{0};       // how often processes have asked the launcher to count the tree again
+  Word counts_made{0};        // how many of these requests the launcher's last count has answered
+  Word spill_limit{0};        // most bytes that a spill file may take; 0: nothing is spilled and the folder is empty
   SharedText<1024> spill_folder;
   SharedText<1024> record_file;           // the file for the take; empty: nothing is recorded
   std::atomic<std::int32_t> recorder{0};  // pid of the process that records: the first that asked to
@@ -249,13 +251,14 @@ bool is_alive(const LedgerSlot& slot);
 //   before its own: of several that lack bytes, the one whose slot comes first gets them. If each counted the others,
 //   none would be served;
 // - for each process, the own one too: the copies of shared pages that are expected (copies_expected), and those made
-//   since that count (diverged - diverged_counted).
+//   since that count (diverged - diverged_counted);
+// - the room for programs that have no slot (room_for_programs).
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that children of the process hold only because it was in the process's pool at the fork.
 Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that is expected and not there yet: copies_expected and lacking.
+// The part of others_of() that is expected and not there yet: copies_expected, lacking and room_for_programs.
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
 
 // Waits until no process is expected to copy shared pages any more, and none is giving way. Then asks the launcher to

@@ -112,6 +112,15 @@ TEST(RunSummary, LeavesOutOfTheMovingWhatIsNotKnown) {
       << summary(run);
 }
 
+TEST(RunSummary, SaysForHowLongProgramsWereHeld) {
+  SampleRun run;
+  run.moves(run.attach());
+  run.page->programs_held_us.store(1'500'000);
+  EXPECT_NE(summary(run).find("; programs that it started were held for 1.5 s until there was room)"),
+            std::string::npos)
+      << summary(run);
+}
+
 TEST(RunSummary, SaysWhyMovingFailed) {
   SampleRun run;
   store::LedgerSlot& slot = run.attach();

@@ -23,6 +23,7 @@ void write_moving(const Moving& moving, Json& json) {
   json["spilled_bytes"] = moving.out.count;
   json["restored_bytes"] = moving.back.count;
   json["spill_seconds"] = moving.waited.count;
+  json["programs_held_seconds"] = moving.programs_held.count;
   json["spill_background_seconds"] = moving.beside.count;
   json["spill_peak_bytes"] = moving.peak.count;
   json["rewrites_avoided_bytes"] = moving.rewrites_avoided.count;

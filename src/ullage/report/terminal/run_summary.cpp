@@ -146,6 +146,10 @@ std::string moving_line(const RunReport& report) {
   if (const double all = moving.waited.count + moving.beside.count; all > 0) {
     line += fmt::format("; {:.0f} % of the moving was hidden behind computing", 100 * moving.beside.count / all);
   }
+  if (moving.programs_held.count > 0) {
+    line += fmt::format("; programs that it started were held for {} until there was room",
+                        to_string(moving.programs_held));
+  }
   line += ')';
   if (report.end.dry) line += fmt::format(", {} of locked host memory", to_string(report.end.dry->pinned_peak));
   if (!files.empty()) line += ", " + files;

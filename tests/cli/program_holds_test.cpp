@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/program_holds.h"
+
+#include "ullage/store/budget.h"
+
+#include "forked_child.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+
+namespace ullage::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A child is stopped only when the kernel has told its parent so.
+bool stops(pid_t pid) {
+  int status = 0;
+  return waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status);
+}
+bool goes_on(pid_t pid) {
+  int status = 0;
+  return waitpid(pid, &status, WCONTINUED) == pid && WIFCONTINUED(status);
+}
+// Neither stopped nor continued since it was asked last.
+bool is_left_alone(pid_t pid) {
+  int status = 0;
+  return waitpid(pid, &status, WUNTRACED | WCONTINUED | WNOHANG) == 0;
+}
+
+// A budget of 1 GiB, and a pool that holds a part of it.
+struct ProgramHoldsTest : testing::Test {
+  void SetUp() override {
+    page->budget.store((1_GiB).count);
+    page->slots[0].pid.store(getpid());
+    page->slots[0].pool_resident.store((500_MiB).count);
+  }
+  void look(Bytes resident, Bytes held, std::chrono::milliseconds after = 10ms) {
+    holds->look({{child.pid(), resident}}, held, now += after);
+  }
+  // Looks at a program that takes what is left of the budget, so that it is stopped.
+  void stop() {
+    look(20_MiB, kFull);
+    ASSERT_TRUE(stops(child.pid()));
+  }
+
+  static constexpr Bytes kFull = 1_GiB - store::Budget::kMargin;
+  ForkedChild child{[] {}};
+  std::unique_ptr<store::LedgerPage> page = std::make_unique<store::LedgerPage>();
+  ProgramHolds::Clock::time_point now = ProgramHolds::Clock::now();
+  std::optional<ProgramHolds> holds{*page};
+};
+
+TEST_F(ProgramHoldsTest, StopsAProgramThatWouldPassTheBudgetUntilThereIsRoom) {
+  stop();
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom) << "the pools make room";
+  look(20_MiB, kFull - ProgramHolds::kLeastRoom + 1_MiB);
+  EXPECT_TRUE(is_left_alone(child.pid()));
+  look(20_MiB, kFull - ProgramHolds::kLeastRoom);
+  EXPECT_TRUE(goes_on(child.pid()));
+  EXPECT_EQ(page->programs_held_us.load(), 20'000u);
+}
+
+TEST_F(ProgramHoldsTest, KeepsTheRoomUntilTheProgramHasTakenIt) {
+  stop();
+  look(20_MiB, kFull - ProgramHolds::kRoom - 100_MiB);
+  EXPECT_TRUE(goes_on(child.pid()));
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom) << "no more than was asked for";
+  look(30_MiB, kFull - 100_MiB);
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom - 10_MiB);
+  look(30_MiB, kFull - 100_MiB, ProgramHolds::kKept - 1ms);
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom - 10_MiB);
+  look(30_MiB, kFull - 100_MiB, 1ms);
+  EXPECT_EQ(page->room_for_programs.load(), 0u) << "it does not grow";
+  EXPECT_TRUE(is_left_alone(child.pid()));
+}
+
+TEST_F(ProgramHoldsTest, LetsItGoOnIfNoRoomIsMade) {
+  stop();
+  look(20_MiB, kFull, ProgramHolds::kLongest - 1ms);
+  EXPECT_TRUE(is_left_alone(child.pid()));
+  look(20_MiB, kFull, 1ms);
+  EXPECT_TRUE(goes_on(child.pid()));
+  EXPECT_EQ(page->room_for_programs.load(), 0u);
+  look(40_MiB, kFull);
+  EXPECT_TRUE(is_left_alone(child.pid())) << "it was held in vain";
+  look(41_MiB, kFull - ProgramHolds::kLeastRoom);
+  look(61_MiB, kFull);
+  EXPECT_TRUE(stops(child.pid())) << "there was room since";
+}
+
+TEST_F(ProgramHoldsTest, StopsNothingThatFitsOrIsSmallOrDoesNotGrow) {
+  look(20_MiB, kFull - 40_MiB);
+  look(20_MiB, kFull + 1_MiB);
+  EXPECT_TRUE(is_left_alone(child.pid())) << "it has not grown";
+  look(30_MiB, kFull - 20_MiB);
+  EXPECT_TRUE(is_left_alone(child.pid())) << "twice its growth fits";
+  look(40_MiB, kFull - 20_MiB + 1_B);
+  EXPECT_TRUE(stops(child.pid()));
+  const ForkedChild small([] {});
+  holds->look({{small.pid(), ProgramHolds::kSmall - 1_B}}, kFull, now);
+  EXPECT_TRUE(is_left_alone(small.pid()));
+}
+
+TEST_F(ProgramHoldsTest, StopsNothingWhereNoPoolCouldMakeRoom) {
+  page->slots[0].pool_resident.store(0);
+  look(20_MiB, kFull);
+  EXPECT_TRUE(is_left_alone(child.pid()));
+  page->slots[0].pool_resident.store(1);
+  page->budget.store(0);
+  look(40_MiB, kFull);
+  EXPECT_TRUE(is_left_alone(child.pid())) << "there is no budget";
+  page->budget.store((1_GiB).count);
+  look(60_MiB, kFull);
+  EXPECT_TRUE(stops(child.pid()));
+  page->slots[0].ended.store(1);
+  look(60_MiB, kFull);
+  EXPECT_TRUE(goes_on(child.pid())) << "the pool has ended";
+}
+
+TEST_F(ProgramHoldsTest, LetsAllGoOnAtItsEndAndThoseThatAreNoSuchProgramsAnyMore) {
+  stop();
+  holds->look({}, kFull, now);
+  EXPECT_TRUE(goes_on(child.pid()));
+  EXPECT_EQ(page->room_for_programs.load(), 0u);
+  stop();
+  holds.reset();
+  EXPECT_TRUE(goes_on(child.pid()));
+  EXPECT_EQ(page->room_for_programs.load(), 0u);
+}
+
+TEST_F(ProgramHoldsTest, MakesRoomForSeveralOneAfterTheOther) {
+  const ForkedChild second([] {});
+  const auto look_at_both = [&](Bytes held) {
+    holds->look({{child.pid(), 20_MiB}, {second.pid(), 20_MiB}}, held, now += 10ms);
+  };
+  look_at_both(kFull);
+  EXPECT_TRUE(stops(child.pid()));
+  EXPECT_TRUE(stops(second.pid()));
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom * 2);
+  look_at_both(kFull - ProgramHolds::kRoom);
+  EXPECT_TRUE(goes_on(child.pid()));
+  EXPECT_TRUE(is_left_alone(second.pid())) << "the room is the first one's";
+}
+
+}  // namespace
+}  // namespace ullage::cli
