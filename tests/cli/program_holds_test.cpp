@@ -13,23 +13,31 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <thread>
 
 namespace ullage::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-// A child is stopped only when the kernel has told its parent so.
+// Returns whether the kernel tells this process, the child's parent, of such a change within ten seconds.
+bool is_told(pid_t pid, int options, bool (*is_it)(int)) {
+  for (int waits = 0; waits < 2000; ++waits) {
+    int status = 0;
+    if (waitpid(pid, &status, options | WNOHANG) == pid) return is_it(status);
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
 bool stops(pid_t pid) {
-  int status = 0;
-  return waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status);
+  return is_told(pid, WUNTRACED, [](int status) { return WIFSTOPPED(status); });
 }
 bool goes_on(pid_t pid) {
-  int status = 0;
-  return waitpid(pid, &status, WCONTINUED) == pid && WIFCONTINUED(status);
+  return is_told(pid, WCONTINUED, [](int status) { return WIFCONTINUED(status); });
 }
-// Neither stopped nor continued since it was asked last.
+// Neither stopped nor continued since it was asked last. It takes a moment until a child stops.
 bool is_left_alone(pid_t pid) {
+  std::this_thread::sleep_for(20ms);
   int status = 0;
   return waitpid(pid, &status, WUNTRACED | WCONTINUED | WNOHANG) == 0;
 }
@@ -90,15 +98,18 @@ TEST_F(ProgramHoldsTest, LetsItGoOnIfNoRoomIsMade) {
   EXPECT_EQ(page->room_for_programs.load(), 0u);
   look(40_MiB, kFull);
   EXPECT_TRUE(is_left_alone(child.pid())) << "it was held in vain";
-  look(41_MiB, kFull - ProgramHolds::kLeastRoom);
-  look(61_MiB, kFull);
+  const ForkedChild second([] {});
+  holds->look({{child.pid(), 40_MiB}, {second.pid(), 20_MiB}}, kFull, now);
+  EXPECT_TRUE(is_left_alone(second.pid())) << "the next one would be too";
+  look(40_MiB, kFull - ProgramHolds::kLeastRoom);
+  look(60_MiB, kFull);
   EXPECT_TRUE(stops(child.pid())) << "there was room since";
 }
 
 TEST_F(ProgramHoldsTest, StopsNothingThatFitsOrIsSmallOrDoesNotGrow) {
   look(20_MiB, kFull - 40_MiB);
-  look(20_MiB, kFull + 1_MiB);
-  EXPECT_TRUE(is_left_alone(child.pid())) << "it has not grown";
+  look(20_MiB + ProgramHolds::kStep - 1_B, kFull + 1_MiB);
+  EXPECT_TRUE(is_left_alone(child.pid())) << "it has not grown by a step";
   look(30_MiB, kFull - 20_MiB);
   EXPECT_TRUE(is_left_alone(child.pid())) << "twice its growth fits";
   look(40_MiB, kFull - 20_MiB + 1_B);
@@ -143,10 +154,43 @@ TEST_F(ProgramHoldsTest, MakesRoomForSeveralOneAfterTheOther) {
   look_at_both(kFull);
   EXPECT_TRUE(stops(child.pid()));
   EXPECT_TRUE(stops(second.pid()));
-  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom * 2);
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom) << "they go on one after the other";
   look_at_both(kFull - ProgramHolds::kRoom);
   EXPECT_TRUE(goes_on(child.pid()));
   EXPECT_TRUE(is_left_alone(second.pid())) << "the room is the first one's";
+}
+
+TEST_F(ProgramHoldsTest, CountsWhatAllProgramsMayTakeBeforeTheNextLook) {
+  const ForkedChild second([] {});
+  holds->look({{child.pid(), 20_MiB}, {second.pid(), 20_MiB}}, kFull - 80_MiB, now);
+  EXPECT_TRUE(is_left_alone(child.pid()));
+  holds->look({{child.pid(), 25_MiB}, {second.pid(), 25_MiB}}, kFull - 20_MiB + 1_B, now);
+  EXPECT_TRUE(stops(child.pid()));
+}
+
+TEST_F(ProgramHoldsTest, KeepsNoRoomWhileARequestIsAboutToBeRefused) {
+  page->slots[0].lacking.store(1);
+  stop();
+  EXPECT_EQ(page->room_for_programs.load(), 0u);
+  page->slots[0].lacking.store(0);
+  look(20_MiB, kFull);
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom);
+}
+
+TEST_F(ProgramHoldsTest, LetsOverdueOnesGoOnThoughNobodyKnowsWhatIsHeld) {
+  stop();
+  holds->let_overdue_go_on(now + ProgramHolds::kLongest - 1ms);
+  EXPECT_TRUE(is_left_alone(child.pid()));
+  holds->let_overdue_go_on(now + ProgramHolds::kLongest);
+  EXPECT_TRUE(goes_on(child.pid()));
+}
+
+// Its parent, such as a shell with job control, may watch whether it stops.
+TEST_F(ProgramHoldsTest, StopsNoProgramWithAProcessGroupOfItsOwn) {
+  ASSERT_EQ(setpgid(child.pid(), 0), 0);
+  look(20_MiB, kFull);
+  EXPECT_TRUE(is_left_alone(child.pid()));
+  EXPECT_EQ(page->room_for_programs.load(), 0u);
 }
 
 }  // namespace

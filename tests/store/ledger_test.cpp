@@ -390,22 +390,27 @@ TEST_F(LedgerTest, OfTwoThatLackBytesTheFirstGetsThem) {
   EXPECT_EQ(others_of(page, &third), 5_MiB);
 }
 
-TEST_F(LedgerTest, ACountWaitsForAProcessThatIsGivingWay) {
+TEST_F(LedgerTest, ACountWaitsForAProcessThatIsGivingWayAndForRoomThatIsKept) {
   Ledger ledger = make();
   LedgerPage& page = ledger.page();
   page.slots[0].pid.store(getppid());
   page.slots[0].giving_way.store(1);
-  std::uint64_t asked_before = 1;
+  page.room_for_programs.store(1);
+  std::uint64_t asked_before = 1, asked_between = 1;
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     asked_before = page.counts_asked.load();
     page.slots[0].giving_way.store(0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    asked_between = page.counts_asked.load();
+    page.room_for_programs.store(0);
     while (page.counts_asked.load() == 0) std::this_thread::yield();
     page.counts_made.store(1);
   });
   EXPECT_TRUE(await_count(page, std::chrono::seconds(60)));
   other.join();
   EXPECT_EQ(asked_before, 0u);
+  EXPECT_EQ(asked_between, 0u);
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {

@@ -2,6 +2,7 @@
 #include "ullage/cli/program_holds.h"
 
 #include "ullage/store/budget.h"
+#include "ullage/store/process_memory.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,36 +16,55 @@ namespace {
 
 // Is there a pool that could make room?
 bool pools_hold_memory(const store::LedgerPage& page) {
-  return std::ranges::any_of(page.slots, [](const store::LedgerSlot& slot) {
-    return store::is_alive(slot) && slot.pool_resident.load() > 0;
-  });
+  return std::ranges::any_of(
+      page.slots, [](const store::LedgerSlot& slot) { return store::is_alive(slot) && slot.pool_resident.load() > 0; });
 }
+
+bool somebody_lacks_memory(const store::LedgerPage& page) {
+  return std::ranges::any_of(
+      page.slots, [](const store::LedgerSlot& slot) { return store::is_alive(slot) && slot.lacking.load() > 0; });
+}
+
+// A parent that put its child into a process group of its own (a shell with job control, `script`) may watch whether
+// the child stops, and stop too or take it for ended. Others are not told.
+bool may_be_stopped(std::int32_t pid) { return ::getpgid(pid) == ::getpgid(store::parent_of(pid)); }
 
 }  // namespace
 
 ProgramHolds::~ProgramHolds() { look({}, {}); }
 
-ProgramHolds::Known& ProgramHolds::known(const Program& program) {
-  const auto found = std::ranges::find(known_, program.pid, &Known::pid);
-  if (found != known_.end()) return *found;
-  Known& added = known_.emplace_back();
-  added.pid = program.pid;
-  return added;
+void ProgramHolds::note(const Program& program, Clock::time_point now) {
+  auto found = std::ranges::find(known_, program.pid, &Known::pid);
+  if (found == known_.end()) {
+    known_.emplace_back().pid = program.pid;
+    found = known_.end() - 1;
+  }
+  const Bytes grown = saturating_sub(program.resident, found->resident);
+  found->grown = grown >= kStep ? grown : Bytes{};
+  if (grown >= kStep) found->grew = now;
+  if (grown >= kStep || program.resident < found->resident) found->resident = program.resident;
+  found->room = now - found->grew < kKept ? saturating_sub(found->room, found->grown) : Bytes{};
 }
 
 void ProgramHolds::stop(Known& program, Clock::time_point now) {
-  program.process = static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0));
-  if (program.process < 0) return;  // it has ended, or the kernel is older than 5.3
-  ::syscall(SYS_pidfd_send_signal, program.process, SIGSTOP, nullptr, 0);
+  if (!may_be_stopped(program.pid)) return;
+  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0));
+  if (process < 0) return;  // it has ended, or the kernel is older than 5.3
+  if (::syscall(SYS_pidfd_send_signal, process, SIGSTOP, nullptr, 0) != 0) {
+    ::close(process);
+    return;
+  }
+  program.process = process;
   program.since = now;
+  program.room = {};
 }
 
 void ProgramHolds::go_on(Known& program, Clock::time_point now) {
   const int process = std::exchange(program.process, -1);
   ::syscall(SYS_pidfd_send_signal, process, SIGCONT, nullptr, 0);
   ::close(process);
-  const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - program.since);
-  page_.programs_held_us.fetch_add(static_cast<std::uint64_t>(waited.count()));
+  const auto held = std::chrono::duration_cast<std::chrono::microseconds>(now - program.since);
+  page_.programs_held_us.fetch_add(static_cast<std::uint64_t>(held.count()));
   program.grew = now;
 }
 
@@ -56,31 +76,40 @@ void ProgramHolds::forget_those_not_in(const std::vector<Program>& programs, Clo
   });
 }
 
+void ProgramHolds::let_overdue_go_on(Clock::time_point now) {
+  for (Known& one : known_) {
+    if (!one.is_stopped() || now - one.since < kLongest) continue;
+    go_on(one, now);
+    in_vain_ = true;
+  }
+}
+
 void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock::time_point now) {
   forget_those_not_in(programs, now);
+  for (const Program& program : programs) note(program, now);
   const Bytes budget{page_.budget.load()};
   const bool may_hold = budget > Bytes{} && pools_hold_memory(page_);
-  Bytes promised{};
-  for (const Program& program : programs) {
-    Known& one = known(program);
-    const Bytes grown = saturating_sub(program.resident, std::exchange(one.resident, program.resident));
-    if (grown > Bytes{}) one.grew = now;
-    one.room = now - one.grew < kKept ? saturating_sub(one.room, grown) : Bytes{};
-    const Bytes free = saturating_sub(budget, held + promised + store::Budget::kMargin);
-    const bool has_room = free >= kLeastRoom;
-    if (has_room) one.in_vain = false;
-    if (one.is_stopped()) {
-      const bool is_over = now - one.since >= kLongest;
-      if (has_room || is_over || !may_hold) go_on(one, now);
-      if (has_room) one.room = std::min(free, kRoom);
-      if (is_over && !has_room) one.in_vain = true;
-    } else if (may_hold && !one.in_vain && grown > Bytes{} && program.resident >= kSmall &&
-               held + grown * 2 + store::Budget::kMargin > budget) {
-      stop(one, now);
-    }
-    promised += one.is_stopped() ? kRoom : one.room;
+  Bytes used = held + store::Budget::kMargin;
+  for (const Known& one : known_) {
+    if (!one.is_stopped()) used += std::max(one.room, one.grown * 2);  // the next look may be late
   }
-  page_.room_for_programs.store(promised.count);
+  Bytes left = saturating_sub(budget, used);
+  if (left >= kLeastRoom) in_vain_ = false;
+  Bytes kept{};
+  for (Known& one : known_) {
+    if (!one.is_stopped()) {
+      const bool stops = may_hold && !in_vain_ && one.grown > Bytes{} && one.resident >= kSmall && used > budget;
+      if (stops) stop(one, now);
+    } else if (left >= kLeastRoom || !may_hold) {
+      go_on(one, now);
+      one.room = std::min(left, kRoom);
+      left -= one.room;
+    }
+    if (!one.is_stopped()) kept += one.room;
+  }
+  let_overdue_go_on(now);
+  if (std::ranges::any_of(known_, &Known::is_stopped)) kept += kRoom;
+  page_.room_for_programs.store(somebody_lacks_memory(page_) ? 0 : kept.count);
 }
 
 }  // namespace ullage::cli

@@ -23,12 +23,15 @@ struct Program {
 class ProgramHolds final {
  public:
   using Clock = std::chrono::steady_clock;
-  // The room that pools make for a program at a time. While it has not used it, they leave it alone. It goes on when at
+  // The room that pools make for a stopped program. While it has not used it, they leave it alone. It goes on when at
   // least kLeastRoom is there, because pools may stay some MiB above what they are asked to come down to.
   static constexpr Bytes kRoom = 32_MiB, kLeastRoom = 16_MiB;
   // A smaller program is not held. The budget's margin is for its growth.
   static constexpr Bytes kSmall = 8_MiB;
-  // For how long a program is held if the pools make no room. Then it goes on, and may pass the budget.
+  // Growth is noted in steps of at least this size, so that a page more stops nobody.
+  static constexpr Bytes kStep = 1_MiB;
+  // For how long a program is held if the pools make no room. Then it goes on, and may pass the budget. No other one is
+  // held before there is room again.
   static constexpr std::chrono::milliseconds kLongest{2000};
   // For how long room is kept for a program that does not grow.
   static constexpr std::chrono::milliseconds kKept{500};
@@ -40,29 +43,32 @@ class ProgramHolds final {
   ProgramHolds(const ProgramHolds&) = delete;
   ProgramHolds& operator=(const ProgramHolds&) = delete;
 
-  // Stops the programs that would pass the budget before the next look, and lets those go on for which there is room.
-  // Writes LedgerPage::room_for_programs and ::programs_held_us. `programs`: all there are. `held`: what all
-  // processes of the tree hold.
+  // Stops the programs that would use up the budget's margin before the next look, and lets those go on for which there
+  // is room. Writes LedgerPage::room_for_programs and ::programs_held_us. While a process is about to be refused a
+  // request, it is served first, so no room is kept. `programs`: all there are. `held`: what all processes hold.
   void look(const std::vector<Program>& programs, Bytes held, Clock::time_point now = Clock::now());
+  // Lets those go on that were held for kLongest. For when it is not known what the processes hold.
+  void let_overdue_go_on(Clock::time_point now = Clock::now());
 
  private:
   struct Known {
     std::int32_t pid = 0;
-    Bytes resident{};            // at the last look
-    Bytes room{};                // what it may still take of the room that was made for it
-    Clock::time_point grew{};    // when it was last seen to have grown
-    Clock::time_point since{};   // when it was stopped
-    int process = -1;            // a descriptor (pidfd) while it is stopped, so that no other process gets the signal
-    bool in_vain = false;        // it was held for kLongest, and there was no room since
+    Bytes resident{};           // when it was last seen to have grown by kStep, or to hold less
+    Bytes grown{};              // since the look before
+    Bytes room{};               // what it may still take of the room that was made for it
+    Clock::time_point grew{};   // when it was last seen to have grown
+    Clock::time_point since{};  // when it was stopped
+    int process = -1;           // a descriptor (pidfd) while it is stopped, so that no other process gets the signal
     bool is_stopped() const { return process >= 0; }
   };
-  Known& known(const Program& program);
+  void note(const Program& program, Clock::time_point now);
   void stop(Known& program, Clock::time_point now);
   void go_on(Known& program, Clock::time_point now);
   void forget_those_not_in(const std::vector<Program>& programs, Clock::time_point now);
 
   store::LedgerPage& page_;
   std::vector<Known> known_;
+  bool in_vain_ = false;  // a program was held for kLongest, and there was no room since
 };
 
 }  // namespace ullage::cli

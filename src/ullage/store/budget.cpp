@@ -39,15 +39,16 @@ Bytes Budget::needed_beside(Bytes outside, Bytes others, Bytes expected) const {
 }
 
 Budget::Needed Budget::needed(Bytes outside) const {
+  const Bytes expected_before = expected();
   const Bytes others_now = others();
   if (others_now == Bytes{}) {
     const Bytes all = needed_beside(outside, {}, {});
     return {all, all};
   }
   const Bytes inherited = tree_->inherited();
-  const Bytes expected = tree_->expected();
-  const Bytes there = saturating_sub(others_now, expected);
-  const Bytes all = needed_beside(outside, others_now, expected);
+  const Bytes most_expected = std::max(expected_before, expected());  // it may change in between
+  const Bytes there = saturating_sub(others_now, most_expected);
+  const Bytes all = needed_beside(outside, others_now, most_expected);
   return {all, saturating_sub(all, std::min(inherited, there))};
 }
 

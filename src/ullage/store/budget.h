@@ -61,6 +61,8 @@ class Budget final : public Limit {
   static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
 
   Bytes resident_limit(Bytes pool_resident) override;
+  // The part of what the limit leaves to other processes that they do not hold yet (Tree::expected).
+  Bytes expected() const { return tree_ != nullptr ? tree_->expected() : Bytes{}; }
   Bytes missing(Bytes pool_resident) override;
   bool recount(Bytes needed) override;
   void lease(Bytes bytes) override {

@@ -304,7 +304,7 @@ bool await_count(LedgerPage& page, std::chrono::milliseconds most) {
   const auto settled = [](const LedgerSlot& slot) {
     return !is_alive(slot) || (slot.copies_expected.load() == 0 && slot.giving_way.load() == 0);
   };
-  await([&] { return std::ranges::all_of(page.slots, settled); });
+  await([&] { return page.room_for_programs.load() == 0 && std::ranges::all_of(page.slots, settled); });
   const std::uint64_t mine = page.counts_asked.fetch_add(1) + 1;
   return await([&] { return page.counts_made.load() >= mine; });
 }

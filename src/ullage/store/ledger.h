@@ -163,7 +163,7 @@ struct LedgerPage {
   Word host_memory{0};        // most bytes of locked host memory for tensors evicted from the card
   Word tree_peak{0};          // most resident bytes of the tree's processes together; 0: only one process, or a card
   Word largest_program{0};    // most bytes that one program without a slot has held
-  Word room_for_programs{0};  // bytes that pools leave to such programs, or have to make room for
+  Word room_for_programs{0};  // bytes that pools leave to programs without a pool, or have to make room for
   Word programs_held_us{0};   // for how long the launcher stopped such programs until there was room, in all
   Word counts_asked{0};       // how often processes have asked the launcher to count the tree again
   Word counts_made{0};        // how many of these requests the launcher's last count has answered
@@ -261,7 +261,8 @@ std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that is expected and not there yet: copies_expected, lacking and room_for_programs.
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
 
-// Waits until no process is expected to copy shared pages any more, and none is giving way. Then asks the launcher to
+// Waits until no process is expected to copy shared pages any more, none is giving way and no room is kept for
+// programs. Then asks the launcher to
 // count the tree, and waits for the count. Both waits together take at most `most`. Returns false if no count has come
 // by then.
 bool await_count(LedgerPage& page, std::chrono::milliseconds most);

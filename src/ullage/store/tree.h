@@ -17,8 +17,8 @@ class Tree {
   // Estimates from above the resident bytes of the others, leases and what they lack included. Shared pages count once
   // in the whole tree.
   virtual Bytes others() = 0;
-  // The part of others() that is expected and not there yet: copies of pages after a fork, and what the others lack. A
-  // request is refused only after waiting for it.
+  // The part of others() that is expected and not there yet: copies of pages after a fork, what the others lack, and
+  // room that is kept for programs. A request is refused only after waiting for it.
   virtual Bytes expected() = 0;
   // Does a launcher count them? Else others() knows only what they say of themselves.
   virtual bool is_counted() = 0;

@@ -52,7 +52,7 @@ Bytes Charges::limit_sinks_by(Bytes more) const {
 Bytes Charges::limit_after_step(Bytes limit, Bytes more) const {
   const Bytes outside = budget_.outside_for_good();
   const Bytes left_out = std::max(outside, budget_.expected_outside());
-  return saturating_sub(limit + left_out, std::max(outside + more, budget_.expected_after_step()));
+  return saturating_sub(limit + budget_.expected() + left_out, std::max(outside + more, budget_.expected_after_step()));
 }
 
 Charges::PlanningRoom Charges::begin_planning(Bytes bytes) {

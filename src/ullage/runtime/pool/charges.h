@@ -42,7 +42,8 @@ class Charges final {
   PlanningRoom begin_planning(Bytes bytes);
   void end_planning();
   // Returns what the pool's limit, which is `limit` now, will be when the present step has ended. By then the process
-  // holds `more` outside the pool than now, and the reserve follows what was outside in the last steps.
+  // holds `more` outside the pool than now, the reserve follows what was outside in the last steps, and what other
+  // processes were expected to take for a moment is the pool's again.
   Bytes limit_after_step(Bytes limit, Bytes more) const;
 
  private:
