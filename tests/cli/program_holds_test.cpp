@@ -120,17 +120,18 @@ TEST_F(ProgramHoldsTest, StopsNothingThatFitsOrIsSmallOrDoesNotGrow) {
 }
 
 TEST_F(ProgramHoldsTest, StopsNothingWhereNoPoolCouldMakeRoom) {
-  page->slots[0].pool_resident.store(0);
+  page->slots[0].pool_resident.store(ProgramHolds::kLeastRoom.count - 1);
   look(20_MiB, kFull);
   EXPECT_TRUE(is_left_alone(child.pid()));
-  page->slots[0].pool_resident.store(1);
+  page->slots[1].pid.store(getppid());
+  page->slots[1].pool_resident.store(1);
   page->budget.store(0);
   look(40_MiB, kFull);
   EXPECT_TRUE(is_left_alone(child.pid())) << "there is no budget";
   page->budget.store((1_GiB).count);
   look(60_MiB, kFull);
   EXPECT_TRUE(stops(child.pid()));
-  page->slots[0].ended.store(1);
+  page->slots[1].ended.store(1);
   look(60_MiB, kFull);
   EXPECT_TRUE(goes_on(child.pid())) << "the pool has ended";
 }

@@ -392,7 +392,7 @@ TEST_F(TreeWatchTest, FollowsWhoStartedSinceTheCount) {
 
 // dd takes 64 MiB, and is stopped before it has them all. Without room it goes on after a while.
 TEST_F(TreeWatchTest, HoldsAProgramThatPassesTheBudget) {
-  own.pool_resident.store(1);
+  own.pool_resident.store(kHeld.count);
   page->budget.store((beside + kHeld / 2).count);
   pid_t program = 0;
   {

@@ -14,10 +14,13 @@
 namespace ullage::cli {
 namespace {
 
-// Is there a pool that could make room?
-bool pools_hold_memory(const store::LedgerPage& page) {
-  return std::ranges::any_of(
-      page.slots, [](const store::LedgerSlot& slot) { return store::is_alive(slot) && slot.pool_resident.load() > 0; });
+// What all pools could give up at most.
+Bytes in_pools(const store::LedgerPage& page) {
+  Bytes sum{};
+  for (const store::LedgerSlot& slot : page.slots) {
+    if (store::is_alive(slot)) sum += Bytes{slot.pool_resident.load()};
+  }
+  return sum;
 }
 
 bool somebody_lacks_memory(const store::LedgerPage& page) {
@@ -88,7 +91,7 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   forget_those_not_in(programs, now);
   for (const Program& program : programs) note(program, now);
   const Bytes budget{page_.budget.load()};
-  const bool may_hold = budget > Bytes{} && pools_hold_memory(page_);
+  const bool may_hold = budget > Bytes{} && in_pools(page_) >= kLeastRoom;
   Bytes used = held + store::Budget::kMargin;
   for (const Known& one : known_) {
     if (!one.is_stopped()) used += std::max(one.room, one.grown * 2);  // the next look may be late
