@@ -220,6 +220,19 @@ def test_the_programs_own_autocast_is_left_alone(switches: Switches) -> None:
     assert said.split() == ["False"] * 4, said
 
 
+def test_the_programs_own_autocast_that_is_off(switches: Switches) -> None:
+    off = {"forward": "with torch.autocast('cpu', enabled=False): out = net(x)"}
+    _, noted, _ = switches.run(**off)
+    assert noted["autocast_off"]["line"] == PROGRAM.splitlines().index("    {forward}") + 1, noted
+    by_hand, _, _ = switches.run(forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
+    outside, noted, _ = switches.run("own_autocast=bfloat16", **off)
+    assert switches.equal(by_hand, outside) and "cast" in noted, noted
+    inside = {"layer": "(torch.autocast('cpu', enabled=False)(layer))(x)"}  # a part of the network stays in float32
+    plain, noted, _ = switches.run(**inside)
+    outside, _, _ = switches.run("own_autocast=bfloat16", **inside)
+    assert "autocast_off" not in noted and switches.equal(plain, outside), noted
+
+
 def test_an_autocast_may_be_left_on_another_thread(switches: Switches) -> None:
     leave = ("import threading; own = torch.autocast('cpu', torch.bfloat16); own.__enter__(); out = net(x)\n"
              "    other = threading.Thread(target=own.__exit__, args=(None,) * 3); other.start(); other.join()\n"
@@ -328,6 +341,17 @@ def test_a_checkpointed_layer_keeps_less(switches: Switches) -> None:
     assert int(fewer.split()[0]) < int(plain.split()[0]), (plain, fewer)
 
 
+def test_a_layer_whose_forward_is_called(switches: Switches) -> None:
+    direct = {"layer": "layer.forward(x)"}
+    plain, noted, _ = switches.run(**direct)
+    assert noted["repeated_layers"]["count"] == 4, noted
+    runs = "nn.MSELoss()\nimport sys\nplain = Layer.forward\ndef seen(*all): print('runs', file=sys.stderr); return plain(*all)\nLayer.forward = seen"
+    outside, _, said = switches.run("checkpoint", loss=runs, **direct)
+    assert switches.equal(plain, outside) and said.split() == ["runs"] * 4 * 4 * 2, said  # in the backward pass again
+    _, _, said = switches.run("checkpoint", loss=runs)
+    assert said.split() == ["runs"] * 4 * 4 * 2, said
+
+
 def test_several_at_once(switches: Switches) -> None:
     outside, _, _ = switches.run("checkpoint autocast=bfloat16")
     by_hand, _, _ = switches.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
@@ -372,6 +396,10 @@ def test_only_layers_and_networks_that_learn_are_named(switches: Switches) -> No
     _, noted, _ = switches.run(layers=layers, loss=encoder, forward="out = net(encoder(x))")
     assert noted["repeated_layers"]["name"] == "Layer and Other" and noted["repeated_layers"]["count"] == 6, noted
     assert noted["forward"]["name"] == "Net", noted
+    # A frozen teacher of the same class does not count.
+    teacher = "nn.MSELoss()\nteacher = Net().requires_grad_(False)"
+    _, noted, _ = switches.run(loss=teacher, forward="teacher(x); out = net(x)")
+    assert noted["repeated_layers"]["count"] == 4, noted
 
 
 def test_optimizers(switches: Switches) -> None:
@@ -382,6 +410,14 @@ def test_optimizers(switches: Switches) -> None:
         assert noted["optimizer"][switch[:-2]] is (switch[-1] == "1"), noted
     _, noted, _ = switches.run("fused=1", made=", foreach=True")  # the program's own choice stays
     assert noted["optimizer"]["foreach"] is True and noted["optimizer"]["fused"] is None, noted
+
+
+def test_an_optimizer_derived_from_torchs(switches: Switches) -> None:
+    own = {"loss": "nn.MSELoss()\ntorch.optim.Adam = type('Own', (torch.optim.Adam,), {})"}
+    _, noted, _ = switches.run("foreach=0", **own)
+    assert noted["optimizer"]["name"] == "Adam" and noted["optimizer"]["foreach"] is False, noted
+    _, noted, _ = switches.run(loss=own["loss"].replace("Adam", "AdamW").replace("torch.optim.AdamW =", "torch.optim.Adam ="))
+    assert noted["optimizer"]["name"] == "AdamW", noted
 
 
 def test_weights_that_move_after_the_optimizer_was_made(switches: Switches) -> None:

@@ -89,6 +89,15 @@ TEST(Trials, AnOldCardComputesInFloat16WithAScaler) {
   EXPECT_NE(half.action.find("GradScaler"), std::string::npos);
 }
 
+TEST(Trials, AnOwnAutocastThatIsOffIsSwitchedOn) {
+  Facts facts = training();
+  facts.autocast_off = Place{"train.py", 39};
+  const Trial half = find(trials_for(facts, card()), "half_precision");
+  EXPECT_EQ(half.switches, "own_autocast=bfloat16");
+  EXPECT_EQ(half.place.line, 39);
+  EXPECT_NE(half.action.find("own autocast on"), std::string::npos) << half.action;
+}
+
 TEST(Trials, AttentionThatKeepsItsMatrix) {
   Facts facts = training();
   EXPECT_FALSE(has(trials_for(facts, card()), "fused_attention"));

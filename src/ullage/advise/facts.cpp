@@ -72,6 +72,7 @@ Facts facts_of(const Json& json) {
                      Seconds{seconds->get<double>()}};
   });
   facts.autocast = place_of(json, "autocast");
+  facts.autocast_off = place_of(json, "autocast_off");
   facts.checkpoint = place_of(json, "checkpoint");
   facts.cudnn_benchmark = place_of(json, "cudnn_benchmark");
   facts.keeps_zeroed_gradients = place_of(json, "keeps_zeroed_gradients");

@@ -57,6 +57,7 @@ struct Facts {
   std::optional<Replicas> replicas;
   // The first use of each by the program itself. Of cudnn_benchmark: the first call of a network while it is on.
   std::optional<Place> autocast, checkpoint, cudnn_benchmark, keeps_zeroed_gradients;
+  std::optional<Place> autocast_off;    // the program's own, switched off, in which a network was called
   std::optional<Place> math_attention;  // the first attention on a card with flash and memory-efficient switched off
   bool has_half_weights = false;
   std::string torch;               // its version; empty: no Python process of the program imported torch

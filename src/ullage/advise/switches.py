@@ -8,6 +8,7 @@ environment  ULLAGE_SWITCHES        words of the remedies, with blanks between: 
 
 The switch of a remedy has the effect of the lines that docs/advise.md tells a person to write; docs/advise.md has a row
 for each remedy. The other words are no remedies:
+  own_autocast=TYPE  the program's own autocast around its networks is on, where the program switches it off
   on=DEVICE, evaluation, if_needed, float_outputs  which forward passes `autocast` casts, and what they return
   costs=RATES, time_steps, plain_run=N             measure a step; `plain_run` also ends the process after N steps
 """
@@ -47,6 +48,11 @@ class Facts:
         if name not in self.known:
             self.replace(name, **line_of_program(), **more)
 
+    def note_once(self, name, /, **known):
+        """As note(), but whoever calls it says which line."""
+        if name not in self.known:
+            self.replace(name, **known)
+
     def replace(self, name, /, **more):
         if not self.file:
             return
@@ -73,6 +79,7 @@ class Depth(threading.local):
     calls = 0  # of modules, one inside the other
     learned = False  # a network whose call keeps something for a backward pass was called before
     in_checkpoint = False  # a checkpointed layer
+    entered = None  # id of a repeated layer that was called, and whose `forward` comes next
     in_function = False  # the forward function of a torch.autograd.Function for which a backward pass will come
 
 
@@ -82,6 +89,8 @@ os.register_at_fork(after_in_child=facts.__init__)  # the child notes its own fa
 depth = Depth()
 looked_at = set()  # ids of networks whose layers were looked at; a network stays alive as long as it trains
 repeated = {}  # of each repeated layer, by its id: its class
+followed_layers = set()  # classes of repeated layers whose `forward` is followed
+learners = set()  # ids of the repeated layers that keep something for a backward pass
 learning = {}  # classes of repeated layers that keep something for a backward pass: do they have BatchNorm?
 
 
@@ -102,6 +111,7 @@ class Casting(threading.local):
         self.on = None  # the autocast that was switched on
         self.evaluates = False  # it began while no gradients were recorded
         self.versions = {}  # of each network called in it: how often its weights had been written (Tensor._version)
+        self.own_off = {}  # of each device: where the program began the outermost autocast, if that is switched off
         self.own = {}  # of each device: how many autocasts of the program's own this thread is inside
         self.ends = False  # it is to end as soon as the program leaves its own autocast
 
@@ -218,6 +228,11 @@ def follow_autocast():
     def entered(self):
         if self._enabled:
             facts.note("autocast")
+        elif not (depth.calls or casting.own.get(self.device) or torch.is_autocast_enabled(self.device)):
+            casting.own_off[self.device] = line_of_program()
+            if "own_autocast" in SWITCHES:
+                self._enabled, self.fast_dtype = True, getattr(torch, SWITCHES["own_autocast"])
+                facts.note("cast", name="autocast", device=self.device)
         casting.own[self.device] = casting.own.get(self.device, 0) + 1
         return enter_autocast(self)
 
@@ -226,6 +241,8 @@ def follow_autocast():
         result = exit_autocast(self, *error)
         # A block may end on another thread than it began on, which is then inside of none.
         casting.own[self.device] = max(0, casting.own.get(self.device, 0) - 1)
+        if not casting.own[self.device]:
+            casting.own_off.pop(self.device, None)
         if casting.ends:
             casting.end()
         return result
@@ -340,6 +357,7 @@ def look_at(network):
         for kind, layers in by_class.items():
             if len(layers) >= FEWEST_LAYERS:
                 repeated.update((id(layer), kind) for layer in layers)
+                follow_layer(kind)
                 inside.update(id(below) for layer in layers for below in layer.modules())
     weight = next(network.parameters(), None)
     if weight is not None and weight.dtype in (torch.bfloat16, torch.float16):
@@ -349,15 +367,17 @@ def look_at(network):
 
 
 def note_layer(layer, args, named):
-    """Notes the class of a repeated layer at its first call that keeps something for a backward pass: a checkpoint
-    around the others saves nothing."""
-    kind = repeated[id(layer)]
-    if kind in learning or not torch.is_grad_enabled() or not learns(layer, args, named):
+    """Notes a repeated layer at its first call that keeps something for a backward pass: a checkpoint around the others,
+    such as those of a frozen teacher, saves nothing."""
+    if id(layer) in learners or not torch.is_grad_enabled() or not learns(layer, args, named):
         return
+    learners.add(id(layer))
     facts.note("layer_call")
-    learning[kind] = any(isinstance(one, torch.nn.modules.batchnorm._BatchNorm) for one in layer.modules())
+    kind = repeated[id(layer)]
+    if kind not in learning:
+        learning[kind] = any(isinstance(one, torch.nn.modules.batchnorm._BatchNorm) for one in layer.modules())
     facts.replace("repeated_layers", **line_of_program(), name=" and ".join(one.__name__ for one in learning),
-                  count=sum(one in learning for one in repeated.values()), has_batch_norm=any(learning.values()))
+                  count=len(learners), has_batch_norm=any(learning.values()))
 
 
 def learns(module, args, named):
@@ -397,12 +417,28 @@ def call_inside(call, module, args, named):
         depth.calls -= 1
 
 
-def call_layer(module, args, named):
+def call_repeated(call, layer, args, named):
+    """Runs a repeated layer, in a checkpoint if that is switched on. `call`: `Module.__call__`, or the class's own
+    `forward`."""
+    note_layer(layer, args, named)
+    if "checkpoint" not in SWITCHES or depth.in_checkpoint or not torch.is_grad_enabled():
+        return call_layer(call, layer, args, named)
+    return checkpoint_of_torch(lambda *args, **named: call_checkpointed(call, layer, args, named), *args,
+                               use_reentrant=False, **named)
+
+
+def call_layer(call, layer, args, named):
+    if call is plain_call:
+        depth.entered = id(layer)
+    return call_inside(call, layer, args, named)
+
+
+def call_checkpointed(call, layer, args, named):
     """Runs a checkpointed layer: in the forward pass, and again in the backward pass, on autograd's own thread. So the
     mark is set here, on the thread that runs the layer."""
     was, depth.in_checkpoint = depth.in_checkpoint, True
     try:
-        return call_inside(plain_call, module, args, named)
+        return call_layer(call, layer, args, named)
     finally:
         depth.in_checkpoint = was
 
@@ -423,6 +459,8 @@ def call_network(call, module, args, named):
         if not depth.learned and learns(module, args, named):  # a frozen network may be called before it
             depth.learned = True
             facts.replace("forward", **line_of_program(), name=type(module).__name__, device=device)
+    if device in casting.own_off and records_gradients():
+        facts.note_once("autocast_off", **casting.own_off[device])
     if "autocast" not in SWITCHES:
         return call_inside(call, module, args, named)
     return call_pass(call, module, args, named, device, is_evaluation(module, args, named))
@@ -463,10 +501,7 @@ def called(module, *args, **named):
     if depth.calls == 0:
         return called_outermost(plain_call, module, args, named)
     if id(module) in repeated:
-        note_layer(module, args, named)
-    if "checkpoint" in SWITCHES and id(module) in repeated and not depth.in_checkpoint and torch.is_grad_enabled():
-        return checkpoint_of_torch(lambda *args, **named: call_layer(module, args, named), *args, use_reentrant=False,
-                                   **named)
+        return call_repeated(plain_call, module, args, named)
     return call_inside(plain_call, module, args, named)
 
 
@@ -474,13 +509,36 @@ def called_outermost(call, module, args, named):
     return call_network(call, module, args, named) if is_network(module) else call(module, *args, **named)
 
 
-def follow_forward(of, **named):
-    """Makes a call of a class's own `forward` count as a call of the module, because a program may call it directly.
+def in_place_of(plain, forward):
+    """Returns a function that does what `forward` does and has the globals of the program's `plain`. torch.jit compiles a
+    `forward` from the program's text (by __wrapped__) and looks that text's names up among the function's globals. So
+    the names of this module that `forward` uses cannot be globals; they come in by its closure."""
+    made = types.FunctionType(forward.__code__, plain.__globals__, plain.__name__, None, forward.__closure__)
+    return functools.update_wrapper(made, plain)
 
-    The new function keeps the globals of the program's `forward`. torch.jit compiles `forward` from the program's text
-    (by __wrapped__) and looks that text's names up among the function's globals. So the names of this module that the
-    new function uses cannot be globals; they come in by its closure.
-    """
+
+def follow_layer(of):
+    """Makes a call of the `forward` of a class of repeated layers count as a call of the layer, because a program may call
+    it directly."""
+    plain = of.forward
+    if of in followed_layers or not isinstance(plain, types.FunctionType):
+        return
+    followed_layers.add(of)
+    compiling, inside, layers, repeat = torch.compiler.is_compiling, depth, repeated, call_repeated
+
+    def forward(self, *args, **named):
+        if compiling():
+            return plain(self, *args, **named)
+        entered, inside.entered = inside.entered, None
+        if entered == id(self) or not inside.calls or id(self) not in layers:
+            return plain(self, *args, **named)
+        return repeat(plain, self, args, named)
+
+    of.forward = in_place_of(plain, forward)
+
+
+def follow_forward(of, **named):
+    """Makes a call of a class's own `forward` count as a call of the module, because a program may call it directly."""
     super(torch.nn.Module, of).__init_subclass__(**named)
     plain = vars(of).get("forward")
     if not isinstance(plain, types.FunctionType):
@@ -490,8 +548,7 @@ def follow_forward(of, **named):
     def forward(self, *args, **named):
         return plain(self, *args, **named) if compiling() or inside.calls else outermost(plain, self, args, named)
 
-    forward = types.FunctionType(forward.__code__, plain.__globals__, plain.__name__, None, forward.__closure__)
-    of.forward = functools.update_wrapper(forward, plain)
+    of.forward = in_place_of(plain, forward)
 
 
 torch.nn.Module.__call__ = called
@@ -562,7 +619,7 @@ def follow(optimizer):
             if word in takes and word in SWITCHES and not chosen(takes, args, named):
                 named[word] = SWITCHES[word] == "1"
         plain(self, *args, **named)
-        if type(self) is optimizer:  # else this is the base class of the optimizer that is made
+        if next(one for one in type(self).__mro__ if one in of_torch) is optimizer:  # else it is the base class of that one
             of = self.defaults
             facts.note("optimizer", name=optimizer.__name__, foreach=of.get("foreach"), fused=of.get("fused"),
                        has_foreach="foreach" in takes, has_fused="fused" in takes, device=device_of_weights(self))
@@ -590,7 +647,8 @@ def chosen(takes, args, named):
     return any(given.get(word) is not None for word in ("foreach", "fused"))
 
 
-for one in optimizer_classes():
+of_torch = optimizer_classes()
+for one in of_torch:
     follow(one)
 
 

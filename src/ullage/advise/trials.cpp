@@ -137,14 +137,20 @@ Made fused_attention(const Facts& facts, const Setting&) {
 Made half_precision(const Facts& facts, const Setting& setting) {
   if (!facts.network || facts.autocast || facts.has_half_weights) return std::nullopt;
   const char* type = setting.has_bfloat16 ? "bfloat16" : "float16";
+  const char* scaler = setting.has_bfloat16 ? "" : ", and a torch.amp.GradScaler";
   Trial trial;
   trial.name = setting.has_bfloat16 ? "bf16 autocast" : "fp16 autocast";
   trial.effect = Effect::Rounding;
+  if (facts.autocast_off) {
+    trial.switches = fmt::format("own_autocast={}", type);
+    trial.action = fmt::format("switch the program's own autocast on, with dtype=torch.{}{}", type, scaler);
+    trial.place = *facts.autocast_off;
+    return trial;
+  }
   trial.switches = fmt::format("autocast={}", type);
   trial.if_refused = "float_outputs";
-  trial.action =
-      fmt::format("with torch.autocast(\"{}\", torch.{}): around {}(...) and the loss{}", facts.network->device, type,
-                  facts.network->name, setting.has_bfloat16 ? "" : ", and a torch.amp.GradScaler");
+  trial.action = fmt::format("with torch.autocast(\"{}\", torch.{}): around {}(...) and the loss{}",
+                             facts.network->device, type, facts.network->name, scaler);
   trial.more_action = "; then .float() on what it returns";
   trial.place = facts.network->called;
   return trial;
