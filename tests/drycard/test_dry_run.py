@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import socket
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,26 @@ for step in range(20):
         opt.zero_grad()
         net(torch.randn(batch, net.in_features, device="cuda")).square().sum().backward()
         opt.step()
+"""
+PORT = """
+import socket, subprocess, sys
+import torch
+TEXT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2]))).sendall(b'rank 1')"
+for family, host, port in ((socket.AF_INET, "127.0.0.1", int(sys.argv[1])), (socket.AF_INET6, "::1", int(sys.argv[2]))):
+    server = socket.socket(family)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind((host, port))
+    server.listen()
+    assert server.getsockname()[1] == port, server.getsockname()
+    other = subprocess.Popen([sys.executable, "-S", "-c", TEXT, host, str(port)])
+    server.settimeout(60)
+    assert server.accept()[0].recv(6) == b"rank 1" and other.wait() == 0
+    try:
+        socket.socket(family).bind((host, port))
+        raise SystemExit("one program bound a port twice")
+    except OSError:
+        pass
+torch.zeros(1 << 20, device="cuda")
 """
 STORAGES_ALONE = """
 import faulthandler, sys, threading
@@ -528,6 +549,20 @@ def test_remedies_where_none_fits_alone(dry: Dry) -> None:
 
 def test_a_budget_on_the_card(dry: Dry) -> None:
     """The session, its pool and its pager hold the program to bytes of the dry card, which counts at every change."""
+def test_runs_of_advise_have_ports_of_their_own(dry: Dry) -> None:
+    """Another process has the ports that the program states, as a run beside it would."""
+    (dry.folder / "port.py").write_text(FIRST_LINE + PORT)
+    with socket.socket() as v4, socket.socket(socket.AF_INET6) as v6:
+        for taken, host in ((v4, "127.0.0.1"), (v6, "::1")):
+            taken.bind((host, 0))
+            taken.listen()
+        words = ("--device", "cuda:8GiB", "--", dry.cuda, "port.py", v4.getsockname()[1], v6.getsockname()[1])
+        advice = json.loads(dry.ullage("advise", "--json", "--seconds", 300, *words).stdout)
+        assert advice["plain"]["fits"], advice
+        done = dry.ullage("run", "--dry", *words, code=1)  # a run alone has the machine's ports
+        assert "Address already in use" in done.stderr, done.stderr
+
+
     words = ("run", "--dry", "--device", "cuda:8GiB", "--report", "b.json")
     def under(memory, code=0, script="train.py"):
         dry.ullage(*words, "--memory", memory, "--", dry.cuda, script, code=code)

@@ -76,6 +76,7 @@ class DryRuns final : public AdviseRuns {
     DryOrder dry{device_, card_};
     dry.refuses = order.refuses, dry.deadline = order.deadline;
     dry.history = order.history || order.curve, dry.quiet_program = true, dry.steps = kSteps;
+    dry.own_ports = true;
     const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
     fs::path facts;
     auto ran = runner_.run(program_of(program_, order, switches_, facts, rates), dry);

@@ -275,6 +275,7 @@ Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
   };
   program.environment.insert(program.environment.end(), environment.begin(), environment.end());
   if (is_old(cudnn_major_)) program.environment.emplace_back("ULLAGE_DRYCARD_CUDNN", kNewestOld);
+  program.environment.emplace_back("ULLAGE_DRYCARD_PORTS", order.own_ports ? (at / "ports").string() : "");
   if (!order.has_budget) return at;
   program.environment.emplace_back("ULLAGE_DRYCARD_CHECKS", kSeed);
   program.environment.emplace_back("ULLAGE_PLANNING", "wait");
