@@ -79,5 +79,20 @@ TEST(AddressSpace, NeverHandsOutWhatIsTaken) {
   }
 }
 
+TEST(AddressSpace, GivesTheEndOfTheSmallestGapThatIsEnoughOrElseTheLargest) {
+  AddressSpace space({Address{(1_MiB).count}, {}});
+  EXPECT_FALSE(space.take_up_to(1_MiB));
+  space.give({Address{(16_MiB).count}, 2_MiB});
+  space.give({Address{(32_MiB).count}, 8_MiB});
+  const AddressRange end = *space.take_up_to(4_MiB);
+  EXPECT_EQ(end.begin, Address{(36_MiB).count});
+  EXPECT_EQ(end.size, 4_MiB);
+  EXPECT_EQ(space.vacant(), 6_MiB);
+  const AddressRange largest = *space.take_up_to(16_MiB);
+  EXPECT_EQ(largest.begin, Address{(32_MiB).count});
+  EXPECT_EQ(largest.size, 4_MiB);
+  EXPECT_EQ(space.gaps(), 1u);
+}
+
 }  // namespace
 }  // namespace ullage::store

@@ -73,5 +73,40 @@ TEST(IdlePages, DropsWholePagesOfTheirKind) {
   EXPECT_EQ(idle.take_to_drop(5000_B)->length, 8_KiB);
 }
 
+// On a card every page is a mapping of its own.
+Range pages(std::uint64_t mib, Bytes size) { return {at(mib), size, {{size, PageKind::Huge}}}; }
+
+TEST(IdlePages, OfACardAreCutAndJoined) {
+  IdlePages idle(IdlePages::Join::Yes);
+  idle.add(pages(0, 8_MiB));
+  idle.add(pages(32, 4_MiB));
+  EXPECT_EQ(idle.take_whole(4_MiB)->at, at(32)) << "the best fit";
+  const Range part = *idle.take_whole(6_MiB);
+  EXPECT_EQ(part.at, at(0));
+  ASSERT_EQ(part.pieces.size(), 1u);
+  EXPECT_EQ(part.pieces[0].length, 6_MiB);
+  EXPECT_EQ(idle.bytes(), 2_MiB);
+  idle.add(part);
+  idle.add(pages(8, 2_MiB));
+  EXPECT_EQ(idle.pieces(), 1u) << "neighbours are one run";
+  EXPECT_EQ(idle.take_whole(10_MiB)->at, at(0));
+  EXPECT_FALSE(idle.take_whole(2_MiB));
+  EXPECT_EQ(idle.bytes(), 0_B);
+}
+
+TEST(IdlePages, OfACardAreMovedInAsFewPiecesAsPossible) {
+  IdlePages idle(IdlePages::Join::Yes);
+  idle.add(pages(0, 2_MiB));
+  idle.add(pages(16, 6_MiB));
+  idle.add(pages(64, 4_MiB));
+  const IdlePiece end = *idle.take_to_move(PageKind::Huge, 4_MiB);
+  EXPECT_EQ(end.at, at(64)) << "the smallest run that is enough";
+  EXPECT_EQ(end.length, 4_MiB);
+  EXPECT_EQ(idle.take_to_move(PageKind::Huge, 10_MiB)->at, at(16)) << "none is enough: the largest";
+  EXPECT_EQ(idle.take_to_drop(1_MiB)->length, 2_MiB) << "whole pages go back";
+  EXPECT_FALSE(idle.take_to_drop(1_MiB));
+  EXPECT_FALSE(idle.take_to_move(PageKind::Huge, 2_MiB));
+}
+
 }  // namespace
 }  // namespace ullage::store

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/store/address_space.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace ullage::store {
@@ -33,6 +34,17 @@ std::optional<Address> AddressSpace::take(Bytes size, Bytes alignment) {
     return begin;
   }
   return std::nullopt;
+}
+
+std::optional<AddressRange> AddressSpace::take_up_to(Bytes most) {
+  if (gaps_.empty()) return std::nullopt;
+  auto found = by_size_.lower_bound({most, Address{}});
+  if (found == by_size_.end()) --found;
+  const AddressRange gap{found->second, found->first};
+  const Bytes size = std::min(gap.size, most);
+  erase(gaps_.find(gap.begin));
+  insert(gap.begin, gap.size - size);
+  return AddressRange{gap.begin + (gap.size - size), size};
 }
 
 void AddressSpace::give(AddressRange range) {

@@ -22,10 +22,15 @@ class AddressSpace final {
   // has room for them. ContractError if `size` is zero.
   std::optional<Address> take(Bytes size, Bytes alignment);
 
+  // Takes `most` vacant addresses from the end of the smallest gap that has as many. If none has, takes the whole of
+  // the largest gap. Returns nothing if no address is vacant.
+  std::optional<AddressRange> take_up_to(Bytes most);
+
   // Makes a taken range, or a part of one, vacant again. ContractError if it overlaps a gap.
   void give(AddressRange range);
 
   Bytes vacant() const { return vacant_; }
+  std::size_t gaps() const { return gaps_.size(); }
 
  private:
   using Gaps = std::map<Address, Bytes>;

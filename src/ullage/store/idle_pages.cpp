@@ -19,6 +19,7 @@ bool better(Bytes a, Bytes b, Bytes wanted) {
 
 void IdlePages::add(Range range) {
   bytes_ += range.size;
+  if (runs_) return runs_->give({range.at, range.size});
   in_ranges_ += range.pieces.size();
   const std::uint64_t size = range.size.count;
   ranges_.push_back(std::move(range));
@@ -27,6 +28,7 @@ void IdlePages::add(Range range) {
 
 void IdlePages::add(IdlePiece piece) {
   bytes_ += piece.length;
+  if (runs_) return runs_->give({piece.at, piece.length});
   (piece.length < kLeastMove ? crumbs_ : pieces_of(piece.kind)).push_back(piece);
 }
 
@@ -44,6 +46,12 @@ Range IdlePages::remove(Ranges::iterator at) {
 }
 
 std::optional<Range> IdlePages::take_whole(Bytes size) {
+  if (runs_) {
+    const std::optional<Address> at = runs_->take(size, kHugePage);
+    if (!at) return std::nullopt;
+    bytes_ -= size;
+    return Range{*at, size, {{size, PageKind::Huge}}};
+  }
   const auto found = by_size_.find(size.count);
   if (found == by_size_.end()) return std::nullopt;
   return remove(found->second.back());
@@ -97,6 +105,7 @@ void IdlePages::sweep_crumb(std::vector<IdlePiece>& from) {
 
 std::optional<IdlePiece> IdlePages::take_to_move(PageKind kind, Bytes at_most) {
   if (at_most < kLeastMove) return std::nullopt;
+  if (runs_) return cut_run(at_most);
   std::vector<IdlePiece>& from = pieces_of(kind);
   bring_best_to_the_back(from, at_most);
   if (from.empty() || from.back().length < at_most) {
@@ -114,7 +123,15 @@ std::optional<IdlePiece> IdlePages::take_to_move(PageKind kind, Bytes at_most) {
   return piece;
 }
 
+std::optional<IdlePiece> IdlePages::cut_run(Bytes at_most) {
+  const std::optional<AddressRange> run = runs_->take_up_to(at_most);
+  if (!run) return std::nullopt;
+  bytes_ -= run->size;
+  return IdlePiece{run->begin, run->size, PageKind::Huge};
+}
+
 std::optional<IdlePiece> IdlePages::take_to_drop(Bytes at_most) {
+  if (runs_) return cut_run(round_up(at_most, kHugePage));
   while (crumbs_.empty() && small_.empty() && huge_.empty()) {
     if (ranges_.empty()) return std::nullopt;
     take_apart(ranges_.begin());

@@ -14,7 +14,13 @@
 //
 // A piece is one mapping of the kernel, because the kernel can only move pages that lie in one mapping. Crumbs are
 // pieces shorter than kLeastMove, too small to be worth a mapping; they are only ever given back.
+//
+// On a card (Join::Yes) each page is a mapping of its own. So neighbouring pages are one run, wherever they came from,
+// and a request gets the begin of the best-fitting run. Pages are moved only if no run is long enough, because each
+// move costs calls of the driver. A step of nanoGPT in 7 GiB then gives access and unmaps 142 times, with whole ranges
+// 2,558 times.
 
+#include "ullage/store/address_space.h"
 #include "ullage/store/pages.h"
 
 #include <cstddef>
@@ -50,10 +56,17 @@ class IdlePages final {
   // Smaller pieces are not moved, because the kernel limits mappings (vm.max_map_count, 65,530 by default).
   static constexpr Bytes kLeastMove = 64_KiB;
 
+  // Can pages be cut off and joined with their neighbours? All of them are huge then.
+  enum class Join { No, Yes };
+  explicit IdlePages(Join join = Join::No) {
+    if (join == Join::Yes) runs_.emplace(AddressRange{});
+  }
+
   void add(Range range);
   void add(IdlePiece piece);
 
-  // Takes the most recently added whole range of just this size; nothing if there is none.
+  // Takes the most recently added whole range of just this size; with Join::Yes, a part of a run. Nothing if there is
+  // none.
   std::optional<Range> take_whole(Bytes size);
 
   // Takes a piece of this kind, at least kLeastMove and at most `at_most` long; nothing if there is none.
@@ -64,7 +77,9 @@ class IdlePages final {
   std::optional<IdlePiece> take_to_drop(Bytes at_most);
 
   Bytes bytes() const { return bytes_; }
-  std::size_t pieces() const { return in_ranges_ + huge_.size() + small_.size() + crumbs_.size(); }
+  std::size_t pieces() const {
+    return runs_ ? runs_->gaps() : in_ranges_ + huge_.size() + small_.size() + crumbs_.size();
+  }
 
  private:
   using Ranges = std::list<Range>;
@@ -79,8 +94,10 @@ class IdlePages final {
   static void bring_best_to_the_back(std::vector<IdlePiece>& from, Bytes wanted);
   Range remove(Ranges::iterator range);
   static IdlePiece cut(std::vector<IdlePiece>& from, Bytes at_most);
+  std::optional<IdlePiece> cut_run(Bytes at_most);
   void sweep_crumb(std::vector<IdlePiece>& from);
 
+  std::optional<AddressSpace> runs_;  // with Join::Yes: all that is idle; else nothing
   Ranges ranges_;
   std::unordered_map<std::uint64_t, std::deque<Ranges::iterator>> by_size_;  // each oldest first
   std::vector<IdlePiece> huge_, small_, crumbs_;

@@ -36,7 +36,13 @@ Result<std::unique_ptr<Store>> Store::create(Pages& pages, Limit& limit, Options
 }
 
 Store::Store(Pages& pages, Limit& limit, Options options, AddressRange all)
-    : pages_(pages), limit_(limit), granularity_(pages.granularity()), options_(options), all_(all), space_(all) {}
+    : pages_(pages),
+      limit_(limit),
+      granularity_(pages.granularity()),
+      options_(options),
+      all_(all),
+      space_(all),
+      idle_(granularity_ == kHugePage ? IdlePages::Join::Yes : IdlePages::Join::No) {}
 
 std::variant<Address, Refusal> Store::allocate(Bytes size) {
   ULLAGE_CHECK(size > Bytes{}, "a request of no bytes");
