@@ -96,6 +96,30 @@ TEST_F(PlanCommand, PlansForLess) {
   EXPECT_EQ(json_of({"--memory", std::to_string(less)}), json);
 }
 
+TEST_F(PlanCommand, TakesTheRatesOfBothDirections) {
+  const auto plain = json_of({"--memory", "1GiB"});
+  const std::string less = std::to_string(plain["plain_peak_bytes"].get<std::uint64_t>() + beside(plain) - (20u << 20));
+  const auto added = [&](const std::string& rate) {
+    const Finished end = Process({folder_.file("ullage"), "plan", "--rate", rate, "--effort", "1", "--levers", "spill",
+                                  "--memory", less, "--json", file()})
+                             .finish();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return nlohmann::json::parse(end.out, nullptr, false)["overhead_seconds"].get<double>();
+  };
+  const double even = added("1GB");
+  EXPECT_EQ(added("1GB,1GB"), even);
+  EXPECT_LT(added("4GB,1GB"), even);
+  EXPECT_LT(added("1GB,4GB"), even);
+  EXPECT_GT(added("4GB,1GB"), added("4GB"));
+  EXPECT_GT(added("1GB,4GB"), added("4GB"));
+  const Finished three =
+      Process({folder_.file("ullage"), "plan", "--rate", "1GB,2GB,3GB", "--memory", less, file()}).finish();
+  EXPECT_EQ(three.exit_code, 2);
+  EXPECT_EQ(three.err,
+            "ullage: --rate: '1GB,2GB,3GB' has 3 rates; give one for both directions, or two: out, back\n"
+            "ullage: see 'ullage help plan'\n");
+}
+
 TEST_F(PlanCommand, ComparesRecordingsThatChangeResults) {
   const auto of = [&](const std::string& name, std::uint64_t batch, std::vector<trace::ResultChange> changes) {
     SmallTraining program(batch);

@@ -198,9 +198,10 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000'000).description(""));
   verb->add_option("--rate", options.rate,
-                   "bytes a second to and from the disk; default: they are measured; for a\n"
-                   "trace made on a card: to and from locked memory; default: 12 GB")
-      ->type_name("SIZE");
+                   "bytes a second to the disk, and from it; one SIZE: both; default: they are\n"
+                   "measured; for a trace made on a card: to locked memory, and from it;\n"
+                   "default: 12 GB")
+      ->type_name("OUT[,BACK]");
   verb->add_option("--seed", options.seed, "the seed of the search; default: 1")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000'000).description(""));

@@ -30,6 +30,19 @@ Result<Bytes> plan_size(const std::string& text, const std::string& option) {
   return size;
 }
 
+// Reads "OUT,BACK", or one size for both directions.
+Status read_rates(const std::string& text, plan::Rates& rates) {
+  const std::vector<std::string> words = between_commas(text);
+  if (words.empty() || words.size() > 2)
+    return wrong("'" + text + "' has " + std::to_string(words.size()) +
+                     " rates; give one for both directions, or two: out, back",
+                 "--rate");
+  ULLAGE_TRY_VALUE(const Bytes out, plan_size(words.front(), "--rate"));
+  ULLAGE_TRY_VALUE(const Bytes back, plan_size(words.back(), "--rate"));
+  rates.write = static_cast<double>(out.count), rates.read = static_cast<double>(back.count);
+  return success();
+}
+
 Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
   if (!options.memory) return std::optional<Bytes>();
   if (options.memory == "auto") {
@@ -61,8 +74,7 @@ Result<AskedPlan> read_question(const PlanOptions& options) {
   if (options.effort) question.effort = *options.effort * 1'000'000;
   if (!options.out.empty() && !options.memory) return wrong("needs a plan: add --memory SIZE", "--out");
   if (options.rate) {
-    ULLAGE_TRY_VALUE(const Bytes rate, plan_size(*options.rate, "--rate"));
-    question.rates.write = question.rates.read = static_cast<double>(rate.count);
+    ULLAGE_TRY(read_rates(*options.rate, question.rates));
   }
   return asked;
 }

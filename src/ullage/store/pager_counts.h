@@ -29,6 +29,7 @@ struct PagerCounts {
   Bytes files_at_once_peak;      // most that ops in flight read of mapped files
   Bytes files_let_go;            // pages of mapped files that were let go
   Seconds waited;                // by the program's threads, for moves and for recomputing on demand
+  Seconds writing, reading;      // time of the copies to the tier and from it, on any thread
   Seconds background;            // time that the background thread spent on moves
   std::uint64_t faults = 0;      // accesses to evicted storages that no op announced
   std::uint64_t recomputed = 0;  // dropped storages that were needed before a plan had recomputed them

@@ -6,6 +6,7 @@
 #include "ullage/store/pager_core.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace ullage::store {
@@ -26,6 +27,15 @@ constexpr int kFree = 2;
 // On a card a copy to the tier waits for the work on the storage's bytes that was given to the card before. If an op
 // reads the storage meanwhile, the copy waits again. After so many waits it is given up.
 constexpr int kMostWaits = 8;
+
+// Returns f(), and sets `took` to the time that it took.
+template <class F>
+auto timed(Seconds& took, const F& f) {
+  const auto began = std::chrono::steady_clock::now();
+  auto result = f();
+  took = {std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
+  return result;
+}
 
 }  // namespace
 
@@ -204,7 +214,9 @@ Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   storage->changed = false;
   const auto sharing = storage->shared ? Tier::Sharing::WithAFork : Tier::Sharing::None;
   Gate gate(*this, at, *storage);
-  Status written = as_a_move(lock, [&] { return spill_->write(*slot, at, sharing, &gate); });
+  Seconds took;
+  Status written =
+      as_a_move(lock, [&] { return timed(took, [&] { return spill_->write(*slot, at, sharing, &gate); }); });
 
   storage = find(at, id);
   if (storage != nullptr) storage->writing = false;
@@ -221,6 +233,7 @@ Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   storage->slot = *slot;
   spill_failure_.clear();
   counts_.written += storage->span;
+  counts_.writing.count += took.count;
   return success();
 }
 
@@ -301,7 +314,8 @@ std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id,
   storage->where = Where::Returning;
   if (storage->staged) --staged_;
   storage->staged.reset();
-  const Status read = as_a_move(lock, [&] { return spill_->read(slot, staged); });
+  Seconds took;
+  const Status read = as_a_move(lock, [&] { return timed(took, [&] { return spill_->read(slot, staged); }); });
 
   storage = find(at, id);
   if (storage == nullptr) {
@@ -323,6 +337,7 @@ std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id,
   storage->unchanged = true;
   storage->healed = 0;
   counts_.restored += storage->span;
+  counts_.reading.count += took.count;
   counts_.spilled_now -= storage->span;
   return std::nullopt;
 }
@@ -373,7 +388,8 @@ bool PagerCore::read_over(Lock& lock, Address into, StorageId into_id, Address f
   const SpillSlot slot = *source->slot;
   target->writing = true;            // so that nobody writes it out meanwhile, not even for a fault
   source->where = Where::Returning;  // so that nobody moves it, and free() leaves its slot
-  const Status read = as_a_move(lock, [&] { return spill_->read(slot, into); });
+  Seconds took;
+  const Status read = as_a_move(lock, [&] { return timed(took, [&] { return spill_->read(slot, into); }); });
   target = find(into, into_id);
   if (target != nullptr) target->writing = false;
   source = find(from, from_id);
@@ -382,7 +398,10 @@ bool PagerCore::read_over(Lock& lock, Address into, StorageId into_id, Address f
   } else {
     spill_->give(slot);
   }
-  if (read) counts_.restored += slot.size;
+  if (read) {
+    counts_.restored += slot.size;
+    counts_.reading.count += took.count;
+  }
   return static_cast<bool>(read);
 }
 

@@ -4,6 +4,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/base/threads.h"
 #include "ullage/plan/fit.h"
+#include "ullage/plan/model/move_rates.h"
 #include "ullage/runtime/ops/kernel_facts.h"
 #include "ullage/trace/file/trace_file.h"
 
@@ -41,8 +42,6 @@ constexpr Bytes kLeastHeap = 2_MiB;
 // a recording of 35 KiB, 2 MiB for one of 105 KiB.
 constexpr std::uint64_t kLeftToRecording = 16;
 constexpr Bytes kLeastLeft = 512_KiB;
-// If less was moved than this, the measured rate means nothing.
-constexpr Bytes kWorthARate = 64_MiB;
 
 Recorder::Settings observer_settings(Planning::Settings& settings, std::function<void()> at_border) {
   Recorder::Settings made;
@@ -52,14 +51,6 @@ Recorder::Settings observer_settings(Planning::Settings& settings, std::function
   made.figures = settings.figures;
   made.synchronize = settings.synchronize;
   return made;
-}
-
-plan::Rates rates_of(const store::PagerCounts& moves) {
-  plan::Rates rates;
-  const Bytes moved = moves.written + moves.restored;
-  const double took = moves.waited.count + moves.background.count;
-  if (moved > kWorthARate && took > 0) rates.read = rates.write = static_cast<double>(moved.count) / took;
-  return rates;
 }
 
 // Does the program use kernels of the kinds that probe_kernels() tries? If not, the probe would touch 10 MiB of torch's
@@ -321,7 +312,7 @@ std::optional<Planning::NewPlan> Planning::new_plan(const std::string& recording
   plan::hold_in_place(*step, kept_for_libraries_);
   plan::FitQuestion question{.memory = limit_, .beside = {.rounding = wasted_}, .name = kObserved};
   question.ask.stop = &search_over_;
-  question.ask.rates = rates_of(pager_.counts());
+  question.ask.rates = plan::rates_of(pager_.counts());
   question.ask.levers.batch_norm = facts_ && facts_->recomputes_batch_norm;
   const Result<plan::Fit> fit = plan::fit(*step, question);
   if (!fit) throw std::runtime_error(fit.error().text());
