@@ -4,6 +4,9 @@
 #include "ullage/cuda/card_pages.h"
 #include "ullage/store/store.h"
 
+#include <initializer_list>
+#include <vector>
+
 namespace ullage::cuda {
 namespace {
 
@@ -38,6 +41,19 @@ TEST_F(CardPagesTest, HandsBytesFromOneAddressToAnother) {
   EXPECT_DEATH(*words(at_) = 1, "") << "nothing is behind the first address any more";
   pages_->drop(at_ + 512_MiB, 4_MiB);
   EXPECT_EQ(stand_in_counts().used, 0u);
+}
+
+TEST_F(CardPagesTest, CountsTheCallsOfTheDriver) {
+  using store::DriverCalls;
+  open(64_MiB);
+  EXPECT_EQ(driver_->calls(), DriverCalls{});
+  ASSERT_TRUE(pages_->fill(at_, 6_MiB, PageKind::Huge));
+  // create, map, allow, unmap, release: pages one by one, ranges at once.
+  EXPECT_EQ(driver_->calls(), (DriverCalls{3, 3, 1, 0, 0}));
+  ASSERT_TRUE(pages_->move(at_, at_ + 512_MiB, 4_MiB));
+  EXPECT_EQ(driver_->calls(), (DriverCalls{3, 5, 2, 1, 0}));
+  pages_->drop(at_ + 512_MiB, 4_MiB);
+  EXPECT_EQ(driver_->calls(), (DriverCalls{3, 5, 2, 2, 2}));
 }
 
 TEST_F(CardPagesTest, HasNoSmallPages) {
@@ -110,6 +126,31 @@ TEST_F(CardPagesTest, CarriesAStoreThatRoundsToThem) {
   EXPECT_EQ(std::get<Address>((*store)->allocate(6_MiB)), std::get<Address>(first)) << "the same address, as it is";
   EXPECT_EQ(stand_in_counts().waits, waits) << "a program whose sizes come again waits for nothing";
   EXPECT_LE(stand_in_counts().used_peak, (12_MiB).count);
+}
+
+TEST_F(CardPagesTest, ServeOtherSizesWithoutACallOfTheDriver) {
+  CardTest::open(64_MiB);
+  pages_ = std::make_unique<CardPages>(*driver_);
+  store::FixedLimit limit(12_MiB);
+  auto store = store::Store::create(*pages_, limit);
+  ASSERT_TRUE(store) << store.error().text();
+  const auto take = [&](Bytes size) {
+    const auto placed = (*store)->allocate(size);
+    EXPECT_TRUE(std::holds_alternative<Address>(placed));
+    return std::get<Address>(placed);
+  };
+  const auto take_and_free = [&](std::initializer_list<Bytes> sizes) {
+    std::vector<Address> taken;
+    for (const Bytes size : sizes) taken.push_back(take(size));
+    for (const Address at : taken) (*store)->free(at);
+  };
+  take_and_free({12_MiB});
+  const store::DriverCalls before = driver_->calls();
+  take_and_free({4_MiB, 2_MiB, 6_MiB});  // parts of the run
+  take_and_free({8_MiB, 4_MiB});         // which are joined again
+  take_and_free({12_MiB});
+  EXPECT_EQ(driver_->calls(), before);
+  EXPECT_EQ((*store)->counts().resident, 12_MiB);
 }
 
 }  // namespace

@@ -129,6 +129,18 @@ TEST_F(HostTierTest, SaysBothNumbersWhereNothingIsBelow) {
             "use; raise it with --host-memory, or give a disk with --spill");
 }
 
+TEST_F(HostTierTest, SaysWhyNoMoreCanBeLocked) {
+  open(128_MiB, 64_MiB);
+  take(60_MiB);
+  EXPECT_EQ(tier_->counts().lock_failure, "");
+  const Result<SpillSlot> none = tier_->take(6_MiB);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().text(),
+            "the host locks no more than 64.00 MiB of the 128.00 MiB that evicted tensors may take (cannot lock 64.00 "
+            "MiB of the host's memory: out of memory (2)); give a disk with --spill");
+  EXPECT_EQ(tier_->counts().lock_failure, "cannot lock 64.00 MiB of the host's memory: out of memory (2)");
+}
+
 TEST_F(HostTierTest, UsesWhatItCouldLock) {
   open(128_MiB, 64_MiB, 32_MiB);
   const SpillSlot first = take(60_MiB);

@@ -159,6 +159,29 @@ TEST(RunReport, WritesWhatWasHeldOfACard) {
   expect_json("card.json", run.report());
 }
 
+TEST(RunReport, WritesWhoCountedACardAndWhatItsDriverWasAsked) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach_on_card(0);
+  run.moves(slot), run.plans(slot);
+  EXPECT_TRUE(nlohmann::json::parse(json_text(run.report()))["counted_by"].is_null());
+  slot.counted_by.store(1), slot.count_note.set("no libnvidia-ml.so.1");
+  slot.locked.store((3_GiB).count), slot.lock_failure.set("out of\nmemory (2)");
+  slot.driver_calls[1].store(900), slot.plan_calls[1].store(7), slot.plan_calls[3].store(2);
+  slot.plan_calls_away.store((12_MiB).count), slot.plan_calls_back.store((2_MiB).count);
+  const auto json = nlohmann::json::parse(json_text(run.report()));
+  EXPECT_EQ(json["counted_by"], "driver");
+  EXPECT_EQ(json["count_note"], "no libnvidia-ml.so.1");
+  EXPECT_EQ(json["locked_bytes"], (3_GiB).count);
+  EXPECT_EQ(json["lock_failure"], "out of memory (2)");
+  EXPECT_EQ(json["driver_calls"]["map"], 900);
+  EXPECT_EQ(json["plan"]["last_step"], nlohmann::json::parse(R"({"driver_calls": {"create": 0, "map": 7, "allow": 0,
+                                        "unmap": 2, "release": 0}, "away_bytes": 12582912, "back_bytes": 2097152})"));
+  slot.counted_by.store(2);
+  EXPECT_EQ(nlohmann::json::parse(json_text(run.report()))["counted_by"], "driver and nvml");
+  run.end.dry = DryCardCount{};
+  EXPECT_EQ(nlohmann::json::parse(json_text(run.report()))["counted_by"], "dry card");
+}
+
 TEST(RunReport, ATreesPeakIsAtLeastThatOfItsLargestProcess) {
   SampleRun run;
   run.attach();

@@ -157,19 +157,36 @@ Result<store::AddressRange> Driver::reserve(Bytes size) {
 void Driver::unreserve(store::AddressRange range) { call_->unreserve(range.begin.value, range.size.count); }
 
 abi::Result Driver::create(abi::Handle& handle) {
+  count(store::DriverCall::Create);
   const abi::AllocationProperties wanted{.location = {abi::kOnDevice, device_}};
   return call_->create(&handle, page_.count, &wanted, 0);
 }
 
-void Driver::release(abi::Handle handle) { call_->release(handle); }
+void Driver::release(abi::Handle handle) {
+  count(store::DriverCall::Release);
+  call_->release(handle);
+}
 
-abi::Result Driver::map(Address at, abi::Handle handle) { return call_->map(at.value, page_.count, 0, handle, 0); }
+abi::Result Driver::map(Address at, abi::Handle handle) {
+  count(store::DriverCall::Map);
+  return call_->map(at.value, page_.count, 0, handle, 0);
+}
 
-abi::Result Driver::unmap(Address at, Bytes size) { return call_->unmap(at.value, size.count); }
+abi::Result Driver::unmap(Address at, Bytes size) {
+  count(store::DriverCall::Unmap);
+  return call_->unmap(at.value, size.count);
+}
 
 abi::Result Driver::allow(Address at, Bytes size) {
+  count(store::DriverCall::Allow);
   const abi::AccessDescription here{.location = {abi::kOnDevice, device_}};
   return call_->allow(at.value, size.count, &here, 1);
+}
+
+store::DriverCalls Driver::calls() const {
+  store::DriverCalls calls{};
+  for (std::size_t i = 0; i < calls.size(); ++i) calls[i] = called_[i].load(std::memory_order_relaxed);
+  return calls;
 }
 
 Status Driver::synchronize() {

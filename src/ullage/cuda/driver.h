@@ -8,10 +8,13 @@
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
 #include "ullage/cuda/driver_abi.h"
+#include "ullage/store/driver_calls.h"
 #include "ullage/store/pages.h"
 #include "ullage/store/tier.h"
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -65,6 +68,9 @@ class Driver final : public store::Bridge {
   // Lets the device read and write what is mapped in the range.
   abi::Result allow(Address at, Bytes size);
 
+  // Calls of the five functions above so far, failed ones included.
+  store::DriverCalls calls() const;
+
   // Waits until the device has done all work that it was given. An error may be that of any earlier kernel.
   Status synchronize();
   // Waits until the device has done the work on these bytes; all work if there is no Work or it does not know.
@@ -92,12 +98,16 @@ class Driver final : public store::Bridge {
 
   Driver() = default;
   Status begin(int device, const std::string& library);
+  void count(store::DriverCall call) {
+    called_[static_cast<std::size_t>(call)].fetch_add(1, std::memory_order_relaxed);
+  }
 
   std::unique_ptr<Functions> call_;
   abi::Device device_ = 0;
   abi::Context context_ = nullptr;
   abi::Stream stream_ = nullptr;  // for copies
   std::atomic<Work*> work_{nullptr};
+  std::array<std::atomic<std::uint64_t>, store::kDriverCalls> called_{};
   Bytes page_;
 };
 

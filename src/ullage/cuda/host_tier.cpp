@@ -39,14 +39,8 @@ HostTier::~HostTier() {
 }
 
 Result<store::SpillSlot> HostTier::take(Bytes size) {
-  if (std::optional<store::SpillSlot> slot = take_here(size)) return *slot;
-  if (below_ == nullptr) {
-    const Counts now = counts();
-    return Error{Error::Kind::BadArgument,
-                 "no room for " + with_count(size) + " more in the host's memory, " + to_string(now.in_use) + " of " +
-                     with_count(memory_.size) + " in use; raise it with --host-memory, or give a disk with --spill",
-                 ""};
-  }
+  Result<store::SpillSlot> here = take_here(size);
+  if (here || below_ == nullptr) return here;
   Result<store::SpillSlot> slot = below_->take(size);
   if (slot) {
     const std::lock_guard lock(mutex_);
@@ -55,29 +49,39 @@ Result<store::SpillSlot> HostTier::take(Bytes size) {
   return slot;
 }
 
-std::optional<store::SpillSlot> HostTier::take_here(Bytes size) {
+Result<store::SpillSlot> HostTier::take_here(Bytes size) {
   const std::lock_guard lock(mutex_);
   const std::optional<Address> place = vacant_.take(size, store::kSmallPage);
-  if (!place) return std::nullopt;
+  if (!place)
+    return Error{Error::Kind::BadArgument,
+                 "no room for " + with_count(size) + " more in the host's memory, " + to_string(counts_.in_use) +
+                     " of " + with_count(memory_.size) +
+                     " in use; raise it with --host-memory, or give a disk with --spill",
+                 ""};
   const Bytes offset = *place - memory_.begin;
-  if (!lock_up_to(offset + size)) {
+  if (const Status locked = lock_up_to(offset + size); !locked) {
     vacant_.give({*place, size});
-    return std::nullopt;
+    return Error{Error::Kind::System,
+                 "the host locks no more than " + to_string(counts_.locked) + " of the " + to_string(memory_.size) +
+                     " that evicted tensors may take (" + locked.error().message + "); give a disk with --spill",
+                 ""};
   }
   counts_.in_use += size;
   counts_.in_use_peak = std::max(counts_.in_use_peak, counts_.in_use);
   return store::SpillSlot{offset.count, size, next_serial_++, /*height=*/1};
 }
 
-// Locks memory up to the offset `end`. False: the host locks no more at present. What is locked by then stays locked,
-// and counts for later slots.
-bool HostTier::lock_up_to(Bytes end) {
+// Locks memory up to the offset `end`. An error: the host locks no more at present. What is locked by then stays
+// locked, and counts for later slots.
+Status HostTier::lock_up_to(Bytes end) {
   while (counts_.locked < end) {
     const Bytes piece = std::min(kLockedAtOnce, memory_.size - counts_.locked);
-    if (!driver_.pin(pointer(memory_.begin + counts_.locked), piece)) return false;
+    const Status locked = driver_.pin(pointer(memory_.begin + counts_.locked), piece);
+    counts_.lock_failure = locked ? "" : locked.error().message;
+    ULLAGE_TRY(locked);
     counts_.locked += piece;
   }
-  return true;
+  return success();
 }
 
 Status HostTier::write(const store::SpillSlot& slot, Address from, Sharing sharing, store::CopyGate* gate) {

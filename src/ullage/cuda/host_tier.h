@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace ullage::cuda {
 
@@ -24,7 +25,8 @@ class HostTier final : public store::Tier {
     Bytes in_use;
     Bytes in_use_peak;
     Bytes locked;
-    Bytes passed_down;  // bytes of all slots taken in the tier below so far
+    Bytes passed_down;         // bytes of all slots taken in the tier below so far
+    std::string lock_failure;  // why the host locked no more, when it was last asked; empty: it did
   };
 
   // `most`: bytes of host memory, rounded down to a multiple of 4096; may be zero. `below`: the tier for what does not
@@ -44,8 +46,8 @@ class HostTier final : public store::Tier {
  private:
   HostTier(Driver& driver, store::AddressRange memory, store::Tier* below);
 
-  std::optional<store::SpillSlot> take_here(Bytes size);
-  bool lock_up_to(Bytes end);
+  Result<store::SpillSlot> take_here(Bytes size);
+  Status lock_up_to(Bytes end);
   static bool is_here(const store::SpillSlot& slot) { return slot.height > 0; }
   template <class Copy>
   Status in_pieces(const store::SpillSlot& slot, const Copy& copy) const;

@@ -135,6 +135,7 @@ Moving moving_of(const std::vector<const LedgerSlot*>& used) {
     add(waited_us, slot->spill_wait_us);
     add(beside_us, slot->spill_background_us);
     if (const std::string text = slot->spill_message.get(); !text.empty()) moving.message = one_line(text);
+    if (const std::string text = slot->lock_failure.get(); !text.empty()) moving.lock_failure = one_line(text);
   }
   moving.waited = seconds_of(waited_us);
   moving.beside = seconds_of(beside_us);
@@ -161,7 +162,23 @@ std::optional<PlanFollowed> plan_of(const std::vector<const LedgerSlot*>& used) 
   plan.steps = best->plan_steps.load();
   plan.deviations = best->plan_deviations.load();
   plan.rescues = best->plan_rescues.load();
+  for (std::size_t i = 0; i < plan.calls.size(); ++i) plan.calls[i] = best->plan_calls[i].load();
+  plan.away = Bytes{best->plan_calls_away.load()}, plan.back = Bytes{best->plan_calls_back.load()};
   return plan;
+}
+
+// Reads what only a card's processes have.
+void read_card(RunReport& report, const std::vector<const LedgerSlot*>& used) {
+  report.moving.locked.emplace();
+  report.driver_calls.emplace();
+  for (const LedgerSlot* slot : used) {
+    add(report.moving.locked->count, slot->locked);
+    for (std::size_t i = 0; i < report.driver_calls->size(); ++i) add((*report.driver_calls)[i], slot->driver_calls[i]);
+    if (report.end.dry) continue;
+    const std::uint64_t by = slot->counted_by.load();
+    if (by == 1) report.counted_by = CountedBy::Driver, report.count_note = one_line(slot->count_note.get());
+    if (by == 2 && report.counted_by == CountedBy::Unknown) report.counted_by = CountedBy::DriverAndNvml;
+  }
 }
 
 void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& used) {
@@ -262,6 +279,22 @@ const char* name(Outcome outcome) {
   return "failed";
 }
 
+const char* name(CountedBy by) {
+  switch (by) {
+    case CountedBy::System:
+      return "operating system";
+    case CountedBy::DryCard:
+      return "dry card";
+    case CountedBy::Driver:
+      return "driver";
+    case CountedBy::DriverAndNvml:
+      return "driver and nvml";
+    case CountedBy::Unknown:
+      break;
+  }
+  return nullptr;
+}
+
 bool least_is_partial(const RunReport& report) { return report.least_budget && report.outcome != Outcome::Done; }
 
 std::string device_name(const RunReport& report) {
@@ -279,6 +312,8 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   report.host_memory = Bytes{page.host_memory.load()};
   if (end.facts.cast) report.effect = advise::Effect::Rounding;
   if (!report.card) report.process_peak = end.peak;
+  if (!report.card) report.counted_by = CountedBy::System;
+  if (end.dry) report.counted_by = CountedBy::DryCard;
   // A dry card counts at every change, not only when the runtime looks.
   if (end.dry && report.attached) report.process_peak = end.dry->peak;
   if (report.attached) {
@@ -293,6 +328,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
       report.cast_steps = cast_steps_of(busiest_of(used));
     report.moving = moving_of(used);
     report.moving.programs_held = seconds_of(page.programs_held_us.load());
+    if (report.card) read_card(report, used);
     read_recomputing(report, used);
     report.least_budget = least_budget(used, report.outcome);
     if (std::ranges::find(end.allowed, "bf16") != end.allowed.end()) {

@@ -60,6 +60,17 @@ struct ProcessEnd {
   std::optional<DryCardCount> dry;   // none: no dry run
 };
 
+// Who counted the bytes that the budget is judged by.
+enum class CountedBy {
+  Unknown,        // a card that nobody counted
+  System,         // the operating system: VmHWM, and Pss if there are several processes
+  DryCard,        // the dry card, at every change
+  Driver,         // the card's driver alone: what other processes hold counts as this one's
+  DriverAndNvml,  // the driver, less what NVML says that others hold
+};
+// Returns the name in the JSON, such as "dry card"; nullptr for Unknown.
+const char* name(CountedBy by);
+
 // The bytes moved between memory and the spill file, summed over all processes.
 struct Moving {
   Bytes out;
@@ -72,7 +83,9 @@ struct Moving {
   Bytes unmovable;  // bytes of small storages, and the most that one op used outside the pool and no mapped file holds
   Bytes files_let_go;  // bytes of mapped files that were let go; the next touch reads them again
   std::uint64_t unannounced_accesses = 0;
-  std::string message;  // why moving failed last, one line
+  std::optional<Bytes> locked;  // host memory that was locked for evicted tensors; none: the budget is no card's
+  std::string lock_failure;     // why no more could be locked, one line
+  std::string message;          // why moving failed last, one line
 
   bool happened() const { return out > Bytes{} || back > Bytes{}; }
 };
@@ -91,6 +104,8 @@ struct PlanFollowed {
   std::uint64_t steps = 0;       // in the run: steps that ran as planned from end to end
   std::uint64_t deviations = 0;  // in the run: how often the program did something else
   std::uint64_t rescues = 0;     // in the run: storages evicted or recomputed on demand despite the plan
+  store::DriverCalls calls{};    // of a card's driver, in the last step that ran as planned
+  Bytes away, back;              // bytes that were spilled or dropped in that step, and read back
 };
 
 // Which steps ran in bf16 by --allow bf16,if-needed, and what decided that, in the process with the most steps.
@@ -110,7 +125,9 @@ struct RunReport {
   bool attached = false;              // some process of the tree had the runtime and took a slot
   std::optional<Bytes> budget;        // none: unlimited
   std::optional<std::uint64_t> card;  // the card whose bytes budget, process and pool are; none: the process's memory
-  Bytes host_memory;                  // most locked host memory for tensors evicted from the card
+  CountedBy counted_by = CountedBy::Unknown;
+  std::string count_note;  // CountedBy::Driver: why NVML does not say what others hold
+  Bytes host_memory;       // most locked host memory for tensors evicted from the card
 
   Bytes process_peak;                 // peak of the largest process; at least what the runtime saw of itself
   std::optional<Bytes> tree_peak;     // of all processes, shared pages counted once; none: one process alone, or a card
@@ -123,10 +140,11 @@ struct RunReport {
   std::optional<Bytes> refused_request;  // bytes of the last refused request
   std::optional<Bytes> least_budget;     // the least budget with which this run could have come as far as it did
   Moving moving;
-  std::optional<PlanFollowed> plan;  // of the process with the most steps among those with a plan
-  std::uint64_t recomputed_ops = 0;  // in all processes, planned or on demand
-  Seconds recompute;                 // the time for these
-  Bytes tape;                        // peak bytes of the tape, outside the pool
+  std::optional<PlanFollowed> plan;                // of the process with the most steps among those with a plan
+  std::uint64_t recomputed_ops = 0;                // in all processes, planned or on demand
+  Seconds recompute;                               // the time for these
+  std::optional<store::DriverCalls> driver_calls;  // in all processes; none: the budget is no card's
+  Bytes tape;                                      // peak bytes of the tape, outside the pool
 
   std::optional<std::uint64_t> threads;  // threads that torch computed with
   std::optional<std::uint64_t> steps;

@@ -23,6 +23,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace ullage::runtime {
@@ -132,6 +133,7 @@ class CardSession final : public CardMemory {
       if (!memory) return settings_.failed(memory.error());
       settings_.session.budget = Bytes{(memory->free + (*device)->held()).count / 100 * kAutoPercent};
     }
+    keep_group_limit(**device);
     if (settings_.begun) settings_.begun(settings_.session.budget);
     settings_.session.take_back = [this] { return take_back(); };
     Result<Session*> session = Session::start_on(settings_.session, std::move(*device));
@@ -139,6 +141,18 @@ class CardSession final : public CardMemory {
     session_ = *session;
     granted_ = held_at_start_ = torchs_->reserved();
     torchs_->allow(granted_);
+  }
+
+  // Lowers the budget to what the control groups allow of the card's memory.
+  void keep_group_limit(CardDevice& device) {
+    const std::optional<Bytes> limit = device.group_limit();
+    if (!limit || *limit >= settings_.session.budget) return;
+    if (settings_.session.warn) {
+      settings_.session.warn("the control group allows " + to_string(*limit) +
+                             " of the card's memory (dmem.max), so the budget is that and not " +
+                             to_string(settings_.session.budget));
+    }
+    settings_.session.budget = *limit;
   }
 
   // Makes libraries take their handles, workspaces and first kernels now, before the bytes on the card are counted.

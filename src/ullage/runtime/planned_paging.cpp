@@ -25,6 +25,7 @@ PlannedPaging::PlannedPaging(Parts parts) : parts_(std::move(parts)) {
   if (settings.stress == Session::Stress::Thread) return;
   follower_.emplace(parts_.store, parts_.pager, parts_.pool, parts_.device.stands_on().least_movable);
   paging_.emplace(parts_.pager, parts_.pool, *follower_, parts_.device.work());
+  if (parts_.device.driver_calls()) follower_->set_step_hook([this](bool ended) { note_planned_step(ended); });
   if (settings.stress != Session::Stress::None) parts_.pager.follow_from_now_on();
   if (!settings.plan_file.empty()) {
     adopt_plan_file();
@@ -32,6 +33,23 @@ PlannedPaging::PlannedPaging(Parts parts) : parts_(std::move(parts)) {
     if (settings.casts_if_needed) cast_choice_.emplace();
     planning_.emplace(parts_.pager, *follower_, planning_settings());
   }
+}
+
+PlannedPaging::StepMoves PlannedPaging::moves_so_far() const {
+  const store::PagerCounts moves = parts_.pager.counts();
+  return {*parts_.device.driver_calls(), moves.spilled + moves.dropped, moves.restored};
+}
+
+// Called by the follower, under its lock.
+void PlannedPaging::note_planned_step(bool ended) {
+  const StepMoves now = moves_so_far();
+  const std::lock_guard lock(step_moves_lock_);
+  if (!ended) {
+    step_began_ = now;
+    return;
+  }
+  for (std::size_t i = 0; i < now.calls.size(); ++i) planned_step_.calls[i] = now.calls[i] - step_began_.calls[i];
+  planned_step_.away = now.away - step_began_.away, planned_step_.back = now.back - step_began_.back;
 }
 
 void PlannedPaging::adopt_plan_file() {
@@ -139,6 +157,11 @@ void PlannedPaging::write_figures(store::LedgerSlot& slot) const {
   slot.plan_deviations.store(counts.deviations);
   slot.plan_rescues.store(counts.rescues);
   slot.plan_peak_seen.store(counts.peak.count);
+  {
+    const std::lock_guard lock(step_moves_lock_);
+    for (std::size_t i = 0; i < planned_step_.calls.size(); ++i) slot.plan_calls[i].store(planned_step_.calls[i]);
+    slot.plan_calls_away.store(planned_step_.away.count), slot.plan_calls_back.store(planned_step_.back.count);
+  }
   if (counts.plans > 0 && slot.plans.load() == 0) slot.plan_adopted_at_step.store(slot.steps.load() + 1);
   slot.plans.store(counts.plans);
   if (const std::shared_ptr<const PlanProgram> program = follower_->program()) {

@@ -20,6 +20,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace ullage::runtime {
@@ -77,6 +78,14 @@ class PlannedPaging final {
   void cast_changed(bool casts);
   void let_the_evictor_in();
 
+  // What a card's driver was asked and what the pager moved: so far, or within a step.
+  struct StepMoves {
+    store::DriverCalls calls{};
+    Bytes away, back;
+  };
+  StepMoves moves_so_far() const;
+  void note_planned_step(bool ended);
+
   const Parts parts_;
   // Both are empty under Session::Stress::Thread, where page faults alone restore storages.
   std::optional<PlanFollower> follower_;
@@ -85,6 +94,9 @@ class PlannedPaging final {
   std::optional<Planning> planning_;            // none: no plan is made
   std::atomic<std::uint64_t> evict_rounds_{0};  // this and the next are for Session::Stress::Thread
   std::atomic<std::uint64_t> allocations_{0};
+  mutable std::mutex step_moves_lock_;  // guards the next two
+  StepMoves step_began_;                // as the step that is followed began
+  StepMoves planned_step_;              // within the last one that ran as planned
 };
 
 }  // namespace ullage::runtime

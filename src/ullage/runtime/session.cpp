@@ -139,7 +139,7 @@ class Running final : public Session, public PoolListener {
   void mark_step() override {
     steps_are_reported_ = true;
     // Before the watch counts the step that ends here: if its plan is new, that plan was adopted in this step.
-    write_plan_figures();
+    write_more_figures();
     watch_->mark_step();
     if (following_) following_->renew();
     if (recorder_) recorder_->mark_step();
@@ -334,13 +334,16 @@ class Running final : public Session, public PoolListener {
   // Recorders find the exact borders in the ops.
   void note_step() {
     if (steps_are_reported_) return;
-    write_plan_figures();
+    write_more_figures();
     watch_->count_step();
     if (paging_) paging_->optimizer_was_called();
   }
 
-  void write_plan_figures() {
-    if (store::LedgerSlot* slot = figures_->figures(); slot != nullptr && paging_) paging_->write_figures(*slot);
+  void write_more_figures() {
+    store::LedgerSlot* slot = figures_->figures();
+    if (slot == nullptr) return;
+    device_->write_figures(*slot);
+    if (paging_) paging_->write_figures(*slot);
   }
 
   [[noreturn]] void give_up(const store::Pager::FaultAnswer& answer) {
@@ -443,7 +446,7 @@ class Running final : public Session, public PoolListener {
     make_way_for_the_end();
     device_->ending(*pager_);
     watch_->look(true);
-    write_plan_figures();
+    write_more_figures();
     if (paging_ && !in_child_) paging_->say_goodbye();
     if (recorder_) recorder_->finish();
     figures_->ended();

@@ -13,6 +13,7 @@
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
+#include "ullage/store/driver_calls.h"
 
 #include <array>
 #include <atomic>
@@ -109,6 +110,14 @@ struct LedgerSlot {
   Word unmovable{0};           // bytes that no eviction frees: slabs, and one op's inputs outside pool and mapped files
   Word files_let_go{0};        // bytes of mapped files that were let go, to be read again when they are touched
 
+  // The driver's part, if the budget is a card's.
+  Word counted_by{0};                             // who counts the budget's bytes. 1: the driver, 2: it and NVML
+  Word locked{0};                                 // host memory that is locked for evicted tensors; none is unlocked
+  std::array<Word, kDriverCalls> driver_calls{};  // so far
+  std::array<Word, kDriverCalls> plan_calls{};    // within the last step that ran as planned after another such step
+  Word plan_calls_away{0};                        // bytes that were spilled or dropped in that step
+  Word plan_calls_back{0};                        // bytes that were read back in it
+
   // The take, if one is recorded.
   Word recorded{0};           // 1: the file was written
   Word recorded_steps{0};     // whole steps that are sure to be in it
@@ -146,6 +155,8 @@ struct LedgerSlot {
   SharedText<64> last_op;         // the op of the last refused request
   SharedText<1024> message;       // the last refusal or warning, or the reason for `infeasible`, in words
   SharedText<256> spill_message;  // why spilling failed last, in words
+  SharedText<256> count_note;     // why NVML does not count the budget's bytes; empty: it does, or there is no card
+  SharedText<256> lock_failure;   // why host memory could not be locked last; empty: all was
   SharedText<512> changes;        // options of a shipped program that change its results: lines "CLASS OPTION"
   SharedText<64> state_sha256;    // hash of the final state (shipped programs only)
 };

@@ -237,6 +237,26 @@ TEST(RunSummary, OfACardSaysSoAndKeepsToItInTheNextCommand) {
             "figures)\n");
 }
 
+TEST(RunSummary, OfARunOnACardSaysWhoCountedAndHowMuchHostMemoryIsLocked) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach_on_card(0);
+  run.moves(slot), run.plans(slot);
+  slot.counted_by.store(2), slot.locked.store((3_GiB).count);
+  slot.plan_calls[1].store(7), slot.plan_calls[3].store(2);
+  EXPECT_NE(summary(run).find(" outside it; counted by the driver, others' bytes by NVML\n"), std::string::npos)
+      << summary(run);
+  EXPECT_NE(summary(run).find("; 9 driver calls in its last step\n"), std::string::npos) << summary(run);
+  EXPECT_NE(summary(run).find("), 3.00 GiB of locked host memory, "), std::string::npos) << summary(run);
+  slot.counted_by.store(1), slot.count_note.set("no libnvidia-ml.so.1");
+  slot.lock_failure.set("cannot lock 64.00 MiB: out of memory (2)");
+  EXPECT_NE(summary(run).find("; counted by the driver alone, others' bytes as this program's: no libnvidia-ml.so.1\n"),
+            std::string::npos)
+      << summary(run);
+  EXPECT_NE(summary(run).find("3.00 GiB of locked host memory (no more: cannot lock 64.00 MiB: out of memory (2)), "),
+            std::string::npos)
+      << summary(run);
+}
+
 TEST(RunSummary, OfARefusalOnACardNamesTheCardAndTheLeastBudget) {
   SampleRun run;
   store::LedgerSlot& slot = run.moves(run.attach_on_card(0));

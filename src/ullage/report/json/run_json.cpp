@@ -30,23 +30,38 @@ void write_moving(const Moving& moving, Json& json) {
   json["unmovable_bytes"] = moving.unmovable.count;
   json["files_let_go_bytes"] = moving.files_let_go.count;
   json["unannounced_accesses"] = moving.unannounced_accesses;
+  if (moving.locked) {
+    json["locked_bytes"] = moving.locked->count;
+    json["lock_failure"] = moving.lock_failure.empty() ? Json(nullptr) : Json(moving.lock_failure);
+  }
   json["spill_message"] = moving.message.empty() ? Json(nullptr) : Json(moving.message);
 }
 
-Json plan_of(const std::optional<PlanFollowed>& plan) {
+Json calls_of(const store::DriverCalls& calls) {
+  Json json;
+  for (std::size_t i = 0; i < calls.size(); ++i) json[store::kDriverCallNames[i]] = calls[i];
+  return json;
+}
+
+Json plan_of(const std::optional<PlanFollowed>& plan, bool on_card) {
   if (!plan) return nullptr;
-  return {{"peak_bytes", plan->peak.count},
-          {"peak_seen_bytes", plan->peak_seen > Bytes{} ? Json(plan->peak_seen.count) : Json(nullptr)},
-          {"step_seconds", plan->step.count},
-          {"overhead_seconds", plan->overhead.count},
-          {"lower_bound_seconds", or_null(plan->bound)},
-          {"adopted_at_step", plan->adopted_at_step},
-          {"recomputes", plan->recomputes},
-          {"spills", plan->spills},
-          {"plans", plan->plans},
-          {"steps", plan->steps},
-          {"deviations", plan->deviations},
-          {"rescues", plan->rescues}};
+  Json json{{"peak_bytes", plan->peak.count},
+            {"peak_seen_bytes", plan->peak_seen > Bytes{} ? Json(plan->peak_seen.count) : Json(nullptr)},
+            {"step_seconds", plan->step.count},
+            {"overhead_seconds", plan->overhead.count},
+            {"lower_bound_seconds", or_null(plan->bound)},
+            {"adopted_at_step", plan->adopted_at_step},
+            {"recomputes", plan->recomputes},
+            {"spills", plan->spills},
+            {"plans", plan->plans},
+            {"steps", plan->steps},
+            {"deviations", plan->deviations},
+            {"rescues", plan->rescues}};
+  if (on_card) {
+    json["last_step"] = {
+        {"driver_calls", calls_of(plan->calls)}, {"away_bytes", plan->away.count}, {"back_bytes", plan->back.count}};
+  }
+  return json;
 }
 
 Json recording_of(const RunReport& report) {
@@ -94,6 +109,8 @@ void write_json(const RunReport& report, std::ostream& out) {
   const bool peak_known = report.attached || !report.card;
   json["process_peak_bytes"] = peak_known ? Json(report.process_peak.count) : Json(nullptr);
   json["tree_peak_bytes"] = or_null(report.tree_peak);
+  json["counted_by"] = name(report.counted_by) != nullptr ? Json(name(report.counted_by)) : Json(nullptr);
+  if (report.counted_by == CountedBy::Driver) json["count_note"] = report.count_note;
   json["over_budget_bytes"] = report.over_budget.count;
   json["outside_pool_bytes"] = or_null(report.outside_pool);
   json["pool_peak_bytes"] = or_null(report.pool_peak);
@@ -107,11 +124,12 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["least_budget_is_partial"] = least_is_partial(report);
   json["recomputed_ops"] = report.recomputed_ops;
   json["recompute_seconds"] = report.recompute.count;
+  if (report.driver_calls) json["driver_calls"] = calls_of(*report.driver_calls);
   json["tape_peak_bytes"] = report.tape.count;
   json["refused_requests"] = report.refused;
   json["message"] = report.message.empty() ? Json(nullptr) : Json(report.message);
   if (report.end.record_file) json["recording"] = recording_of(report);
-  json["plan"] = plan_of(report.plan);
+  json["plan"] = plan_of(report.plan, report.card.has_value());
   if (report.end.dry) json["dry"] = dry_of(*report.end.dry);
   json["class"] = name(report.effect);
   json["changes"] = Json::array();

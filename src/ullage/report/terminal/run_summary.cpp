@@ -45,6 +45,14 @@ std::string time_line(const RunReport& report) {
   return line + fmt::format(": {}, no step was counted", to_string(report.end.wall));
 }
 
+// Says who counted the bytes of a card. Elsewhere it is clear: the operating system, or the dry card that the line
+// names.
+std::string counted(const RunReport& report) {
+  if (report.counted_by == CountedBy::DriverAndNvml) return "; counted by the driver, others' bytes by NVML";
+  if (report.counted_by != CountedBy::Driver) return "";
+  return "; counted by the driver alone, others' bytes as this program's: " + report.count_note;
+}
+
 std::string peak_line(const RunReport& report) {
   if (report.card && !report.attached) return "";
   std::string line;
@@ -60,8 +68,8 @@ std::string peak_line(const RunReport& report) {
   if (report.tree_peak) line += "; its largest process held " + to_string(report.process_peak);
   if (!report.attached) return line;
   const Bytes outside = std::min(*report.outside_pool, report.process_peak);
-  return line +
-         fmt::format(": {} pool and {} outside it", to_string(report.process_peak - outside), to_string(outside));
+  line += fmt::format(": {} pool and {} outside it", to_string(report.process_peak - outside), to_string(outside));
+  return line + counted(report);
 }
 
 std::string unattached_line(const RunReport& report) {
@@ -112,6 +120,8 @@ std::string plan_line(const RunReport& report) {
       fmt::format("plan: {}, {}, {} recomputed, {} spilled; adopted at step {}", to_string(plan.peak), plan_time(plan),
                   count_of(plan.recomputes, "op"), count_of(plan.spills, "storage"), plan.adopted_at_step);
   if (plan.steps == 0) line += "; no step ran as planned";
+  if (report.card && plan.steps > 1)
+    line += fmt::format("; {} in its last step", count_of(store::sum_of(plan.calls), "driver call"));
   if (plan.deviations > 0) {
     line += fmt::format("; {} from it, {} made", count_of(plan.deviations, "deviation"), count_of(plan.plans, "plan"));
   }
@@ -120,6 +130,15 @@ std::string plan_line(const RunReport& report) {
                         plan.rescues == 1 ? "was" : "were");
   }
   return line;
+}
+
+// The dry card also counts what the program locks itself.
+std::string locked_text(const RunReport& report) {
+  const Bytes locked = report.end.dry ? report.end.dry->pinned_peak : report.moving.locked.value_or(Bytes{});
+  if (locked == Bytes{} && report.moving.lock_failure.empty()) return "";
+  std::string text = fmt::format(", {} of locked host memory", to_string(locked));
+  if (!report.moving.lock_failure.empty()) text += fmt::format(" (no more: {})", report.moving.lock_failure);
+  return text;
 }
 
 std::string moving_line(const RunReport& report) {
@@ -151,7 +170,7 @@ std::string moving_line(const RunReport& report) {
                         to_string(moving.programs_held));
   }
   line += ')';
-  if (report.end.dry) line += fmt::format(", {} of locked host memory", to_string(report.end.dry->pinned_peak));
+  line += locked_text(report);
   if (!files.empty()) line += ", " + files;
   line += least;
   if (reason) line += "; moving failed: " + moving.message;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/card/card_device.h"
 
+#include "ullage/cuda/group_limit.h"
 #include "ullage/store/ledger.h"
 
 #include <utility>
@@ -24,6 +25,11 @@ CardDevice::CardDevice(int card, Bytes host, Bytes least, std::unique_ptr<cuda::
   driver_->set_work(&work_);
 }
 
+std::optional<Bytes> CardDevice::group_limit() {
+  const Result<std::string> bus_id = driver_->bus_id();
+  return bus_id ? cuda::group_limit(*bus_id) : std::nullopt;
+}
+
 Bytes CardDevice::held() {
   const Bytes now = use_->now();
   store::raise_to(peak_, now.count);
@@ -39,6 +45,18 @@ Result<store::Tier*> CardDevice::open_tier(const store::SpillPlace& place) {
   if (host_ == Bytes{} && spill_ == nullptr) return static_cast<store::Tier*>(nullptr);
   ULLAGE_TRY_VALUE(tier_, cuda::HostTier::open(*driver_, host_, spill_.get()));
   return static_cast<store::Tier*>(tier_.get());
+}
+
+void CardDevice::write_figures(store::LedgerSlot& slot) const {
+  const cuda::CardUse::Knowledge known = use_->knowledge();
+  slot.counted_by.store(known.way == cuda::CardUse::Way::Unknown ? 1 : 2);
+  slot.count_note.set(known.reason);
+  const store::DriverCalls calls = driver_->calls();
+  for (std::size_t i = 0; i < calls.size(); ++i) slot.driver_calls[i].store(calls[i]);
+  if (tier_ == nullptr) return;
+  const cuda::HostTier::Counts host = tier_->counts();
+  slot.locked.store(host.locked.count);
+  slot.lock_failure.set(host.lock_failure);
 }
 
 store::Pager::Settings CardDevice::pager_settings() {

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace ullage::runtime {
@@ -46,12 +47,16 @@ class CardDevice final : public BudgetedDevice {
   void synchronize() override { static_cast<void>(driver_->synchronize()); }  // the next move meets the error
   CardWork* work() override { return &work_; }
   StorageMarks* marks() override { return tier_ != nullptr ? &marks_ : nullptr; }
+  std::optional<store::DriverCalls> driver_calls() const override { return driver_->calls(); }
+  void write_figures(store::LedgerSlot& slot) const override;
   // Stops all moves for good: the driver may end before the thread that moves bytes does.
   void ending(store::Pager& pager) override { pager.begin_capture(); }
   void ended(store::Pager&) override {}
 
   // Free and total bytes of the whole card, all processes included.
   Result<cuda::Driver::Memory> memory() { return driver_->memory(); }
+  // The bytes of it that the control groups allow; nothing: they set no limit, or the card does not say its address.
+  std::optional<Bytes> group_limit();
 
  private:
   // For kernels that are loaded at their first use. Not measured yet (docs/gpu.md).

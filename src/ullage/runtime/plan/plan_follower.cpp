@@ -274,6 +274,7 @@ void PlanFollower::start_step(bool follows_one) {
   pager_.planned().follow_plan(true);
   store_.restart_present_peak();
   rescued_before_ = rescued();
+  if (step_hook_) step_hook_(/*ended=*/false);
 }
 
 void PlanFollower::finish_step() {
@@ -283,6 +284,7 @@ void PlanFollower::finish_step() {
   if (follows_one_) {  // otherwise the step began with whatever the pager happened to hold
     counts_.peak = std::max(counts_.peak, store_.counts().present_peak);
     counts_.rescues += rescued() - rescued_before_;
+    if (step_hook_) step_hook_(/*ended=*/true);
   }
   if (next_ != nullptr) {
     place_ = kNowhere;

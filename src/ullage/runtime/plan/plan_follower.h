@@ -33,6 +33,10 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   PlanFollower(store::Store& store, store::Pager& pager, Pool& pool, Bytes least_movable);
   ~PlanFollower() override;
 
+  // Calls `hook` when a step that is followed begins (false), and when one has run as planned from end to end, if the
+  // step before it was followed too (true). Set it before the first adopt().
+  void set_step_hook(std::function<void(bool ended)> hook) { step_hook_ = std::move(hook); }
+
   // Follows `program` from the next step on that begins with the program's first op. Any thread may call.
   void adopt(std::shared_ptr<const PlanProgram> program);
   // Several steps in a row did not run as the adopted plan says. Either the program's steps have changed, or the
@@ -113,6 +117,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   std::vector<StorageUse> inputs_;     // of the op that runs
   bool blanks_will_do_ = false;        // the op that runs touches bytes whose content it does not use
   std::uint64_t rescued_before_ = 0;
+  std::function<void(bool ended)> step_hook_;
   PlanCounts counts_;
   std::atomic<bool> active_{false};  // there is a plan, or one to adopt
   std::atomic<bool> proved_{false};  // a step ran as this plan says

@@ -9,6 +9,7 @@
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
 #include "ullage/plan/model/stands_on.h"
+#include "ullage/store/driver_calls.h"
 #include "ullage/store/os_pages.h"
 #include "ullage/store/pager.h"
 #include "ullage/store/pages.h"
@@ -18,6 +19,11 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+
+namespace ullage::store {
+struct LedgerSlot;
+}
 
 namespace ullage::runtime {
 
@@ -63,6 +69,11 @@ class BudgetedDevice {
   virtual CardWork* work() { return nullptr; }
   // Marks storages whose bytes are away; null: a fault notices an access to them, or nothing moves.
   virtual StorageMarks* marks() { return nullptr; }
+
+  // Calls of the card's driver so far; none: this is no card.
+  virtual std::optional<store::DriverCalls> driver_calls() const { return std::nullopt; }
+  // Writes the figures that only this kind of memory has.
+  virtual void write_figures(store::LedgerSlot&) const {}
 
   // The process ends. ending() is called before the last figures are taken, ended() after that.
   virtual void ending(store::Pager& pager) = 0;
