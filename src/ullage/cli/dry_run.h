@@ -40,7 +40,7 @@ struct DryOrder {
 };
 
 struct DryDone {
-  bool own_ports = false;      // the run has network ports of its own, so that others may go beside it
+  bool own_ports = false;  // the run has network ports of its own, so that others may go beside it
   report::DryReport report;
   std::filesystem::path history;        // in the scratch folder; empty: none was written
   std::vector<std::string> last_lines;  // of a quiet program's output
