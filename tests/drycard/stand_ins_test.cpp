@@ -91,6 +91,25 @@ TEST(StandIns, LookIntoOtherPackages) {
   EXPECT_EQ(functions_of(*made, "libnccl.so.2"), (Texts{"ncclCommInitRank", "ncclVariable"}));
 }
 
+// The dry card loads the real cuDNN, whose parts call functions of libcuda. A newer cuDNN calls some that torch does
+// not.
+TEST(StandIns, ServeThePartsOfTheRealCudnn) {
+  const OwnFolder folder;
+  fs::create_directories(folder / "package");
+  const auto write_part = [&](const std::string& name, const std::string& needs, const std::string& calls) {
+    write_content(folder / ("package/" + name), write_stub_library({name, {"libc.so.6", needs}, {}, {}, calls}));
+  };
+  write_part("libcudnn_engines.so.9", "libcuda.so.1", "cuTensorMapEncodeIm2col");
+  write_part("libcudnn_cnn.so.9", "libcudnn_graph.so.9", "cudnnBackendFinalize");
+  write_part("libcudnn.so.9", "libcublas.so.13", "cublasCreate_v2");  // has a stub itself
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "package"}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_TRUE(has_text(functions_of(*made, "libcuda.so.1"), "cuTensorMapEncodeIm2col"));
+  EXPECT_EQ(find_stand_in(*made, "libcudnn_graph.so.9"), nullptr);
+  EXPECT_EQ(find_stand_in(*made, "libcublas.so.13"), nullptr);
+  EXPECT_EQ(made->notes, Texts{});
+}
+
 TEST(StandIns, LookIntoALibraryWithSoEarlierInItsName) {
   const OwnFolder folder;
   fs::create_directories(folder / "package");

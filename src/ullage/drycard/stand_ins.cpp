@@ -222,13 +222,17 @@ class StandInMaker final {
     if (cuda_library(opened->elf.soname()).empty()) objects_.push_back(std::move(*opened));
     return success();
   }
-  // Opens a shared object if the loader would take it and it needs a CUDA library. Packages have many other files.
+  // Opens a shared object if the loader would take it and it needs a stub. Packages have many other files. The real
+  // cuDNN plans workspaces, so its parts count too.
   void open_if_linked(const std::string& path) {
     auto opened = open_shared_object(path, false);
-    if (!opened || opened->elf.machine() != kX86_64 || !cuda_library(opened->elf.soname()).empty()) return;
-    const auto is_cuda = [](std::string_view soname) { return !cuda_library(soname).empty(); };
-    if (std::ranges::any_of(opened->elf.needed(), is_cuda)) objects_.push_back(std::move(*opened));
+    if (!opened || opened->elf.machine() != kX86_64) return;
+    if (has_stub(opened->elf.soname())) return;
+    if (std::ranges::any_of(opened->elf.needed(), has_stub)) objects_.push_back(std::move(*opened));
   }
+  static bool has_stub(std::string_view soname) { return !cuda_library(soname).empty() && !is_part_of_cudnn(soname); }
+  // The parts of cuDNN, such as libcudnn_graph, need one another. With a stub in place of one the others would fail.
+  static bool is_part_of_cudnn(std::string_view soname) { return soname.starts_with("libcudnn_"); }
   static bool is_text(const std::string& path) {
     const auto file = MappedFile::open(path);
     return file && !ElfFile::is_elf(file->bytes());
@@ -253,17 +257,18 @@ class StandInMaker final {
     return 0;
   }
 
-  // The parts of cuDNN, such as libcudnn_graph, need one another. The real one would find a stub in place of its parts.
   void note_needed(const SharedObject& object) {
     for (const auto soname : object.elf.needed()) {
-      const bool is_part = !object.of_torch && soname.starts_with("libcudnn_");
-      if (!cuda_library(soname).empty() && !is_part) libraries_[std::string(soname)];
+      if (has_stub(soname) || (object.of_torch && is_part_of_cudnn(soname))) libraries_[std::string(soname)];
     }
   }
 
   Status collect(const SharedObject& object) {
     ULLAGE_TRY_VALUE(const auto symbols, object.elf.undefined_symbols());
+    const bool is_part = is_part_of_cudnn(object.elf.soname());
     for (const auto& symbol : symbols) {
+      if (is_part && cuda_library_of_function(symbol.name) == "libcudnn") continue;  // another part has it
+      if (!object.of_torch && is_part_of_cudnn(symbol.version_file)) continue;
       const bool named = !symbol.version_file.empty();
       if (named ? cuda_library(symbol.version_file).empty() : cuda_library_of_function(symbol.name).empty()) continue;
       const bool is_variable = symbol.kind == ElfSymbol::Kind::Object;
