@@ -210,6 +210,15 @@ def test_both(dry: Dry) -> None:
     assert len(dry.files(".pickle")) == 1 and not dry.files(".txt"), dry.files()
 
 
+def test_workspaces_of_cublas_are_named(dry: Dry) -> None:
+    """The history of a dry run has frames of Python alone. The card knows which memory cuBLAS was given."""
+    ullage = str(dry.bin / "ullage")
+    subprocess.run([ullage, "run", "--dry", "--quiet", "--device", "t4", "--record", "fine.pickle", "--", dry.python, "fine.py"],
+                   cwd=dry.folder, check=True)
+    said = subprocess.run([ullage, "explain", "fine.pickle"], cwd=dry.folder, check=True, capture_output=True, text=True).stdout
+    assert "cuBLAS workspace" in said, said
+
+
 def main() -> int:
     if not pathlib.Path(sys.argv[2]).exists():
         print("skipped: no .venv-cuda with a CUDA build of torch (tools/setup cuda makes it)")

@@ -50,7 +50,9 @@ int write_dry_files(const std::optional<ReportFile>& history, const std::string&
     code = to_int(ExitCode::Failed);
   };
   if (history && done.history.empty()) {
-    failed(history_name + ": the history was not written: no Python process of the program used a card");
+    failed(history_name +
+           ": the history was not written: no Python process of the program used a card with PyTorch's "
+           "own allocator");
   } else if (history) {
     if (const Status copied = copy_to(*history, done.history); !copied)
       failed(copied.error().text());

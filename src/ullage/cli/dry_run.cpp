@@ -2,6 +2,7 @@
 #include "ullage/cli/dry_run.h"
 
 #include "ullage/base/exit_code.h"
+#include "ullage/base/optimizer_steps.h"
 #include "ullage/base/sizes.h"
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/programs.h"
@@ -173,6 +174,19 @@ fs::path nvidia_library(const fs::path& torch_lib, const std::string& name) {
   return {};
 }
 
+// Returns the version of CUDA that torch was built with ("12.1"), which its version.py states. If that is another
+// version than that of its libraries, or none, returns the libraries' `major`.
+std::string cuda_version(const fs::path& torch_lib, int major) {
+  std::ifstream in(torch_lib / "../version.py");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t begin = line.find('\'');
+    if (!line.starts_with("cuda") || begin == line.npos) continue;
+    const std::string version = line.substr(begin + 1, line.find('\'', begin + 1) - begin - 1);
+    if (version.starts_with(fmt::format("{}.", major))) return version;
+  }
+  return std::to_string(major);
+}
+
 // Returns whether torch is linked to a cuDNN that has no version which plans without a card. 0: it is linked to none.
 bool is_old(int cudnn_major) { return cudnn_major > 0 && cudnn_major < 9; }
 
@@ -230,10 +244,11 @@ Result<DryRunner> DryRunner::make(const TorchFound& torch) {
   runner.preload_ = before.string();
   for (const std::string& one : made.preload) runner.preload_ += ":" + one;
   runner.cuda_major_ = made.cuda_major, runner.cudnn_major_ = made.cudnn_major;
+  runner.cuda_ = cuda_version(torch.lib, made.cuda_major);
   if (!is_old(made.cudnn_major)) runner.cudnn_ = nvidia_library(torch.lib, "libcudnn_graph.so.9").string();
   runner.notes_ = made.notes;
   runner.other_majors_ = made.other_majors;
-  ULLAGE_TRY(write_file(root / "in_python.py", drycard::kInPython));
+  ULLAGE_TRY(write_file(root / "in_python.py", kOptimizerSteps + std::string(drycard::kInPython)));
   ULLAGE_TRY(write_file(root / "values.py", drycard::kValues));
   return runner;
 }
@@ -261,7 +276,7 @@ Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
       {"ULLAGE_DRYCARD_MEMORY", std::to_string(order.card.model.total)},
       {"ULLAGE_DRYCARD_REFUSES", order.refuses ? "1" : "0"},
       {"ULLAGE_DRYCARD_COUNT", std::to_string(order.card.count)},
-      {"ULLAGE_DRYCARD_CUDA", std::to_string(cuda_major_)},
+      {"ULLAGE_DRYCARD_CUDA", cuda_},
       {"ULLAGE_DRYCARD_LEDGER", (at / "card").string()},
       {"ULLAGE_DRYCARD_CUDNN_LIBRARY", cudnn_},
       {"ULLAGE_DRYCARD_SCRIPT", (root / "in_python.py").string()},

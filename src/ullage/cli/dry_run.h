@@ -74,6 +74,7 @@ class DryRunner final {
   std::string preload_;  // the value of LD_PRELOAD
   std::string cudnn_;  // path of the real libcudnn_graph of torch's cuDNN; empty: not installed, or torch needs cuDNN 8
   int cuda_major_ = 0, cudnn_major_ = 0;
+  std::string cuda_;  // "12.1"
   std::vector<std::string> notes_;
   std::vector<drycard::OtherMajor> other_majors_;
   std::unique_ptr<std::atomic<int>> runs_ = std::make_unique<std::atomic<int>>(0);

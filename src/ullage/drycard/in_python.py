@@ -11,16 +11,15 @@ environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the
              ULLAGE_DRYCARD_VALUES   the file values.py; empty: nothing is known of values
 """
 import atexit
-import collections
+import ctypes
 import gc
-import itertools
 import json
 import os
+import pickle
 import sys
 import threading
 import time
 import traceback
-import weakref
 
 import torch
 
@@ -28,7 +27,7 @@ STANDARD = os.path.dirname(os.__file__)  # of Python's own modules
 # What a torch must have beside what all versions have. Each name is in its own module, because torch.optim hides one.
 NEEDED = (("torch.optim.optimizer", "register_optimizer_step_post_hook"), ("torch.cuda.memory", "_dump_snapshot"),
           ("torch._C", "_cuda_attach_out_of_memory_observer"), ("torch.overrides", "_pop_mode_temporarily"))
-MOST_STEPS = 50  # after so many a dry run that stops after steps waits for no other optimizer
+MOST_CALLS = 50  # after so many of one optimizer a dry run that stops after steps waits for no other
 MOST_EVENTS = 2_000_000  # torch keeps a ring of them; an event is some hundred bytes
 
 
@@ -42,11 +41,7 @@ class Account:
         self.ended_by = "program"
         self.out_of_memory = []  # errors that torch raised, caught by the program or not
         self.error = None  # the one that ended it
-        self.numbers, self.next_number = {}, itertools.count()  # of optimizers, by id
-        self.calls = collections.Counter()  # of each optimizer, by its number
-        self.first_cycle, self.at, self.cycles = {}, 0, 0  # the place of each optimizer in the order of their calls
-        self.is_cycle_known = False
-        self.ended_cycles = {}  # by the number of optimizers: steps of cycles that are over
+        self.steps = OptimizerSteps()  # of base/optimizer_steps.h, whose text stands before this one
         self.lock = threading.Lock()
         self.written = False
         self.values = None
@@ -56,38 +51,15 @@ class Account:
     # ---- steps
 
     def optimizer_stepped(self, optimizer, *_):
-        """Counts steps. The first step ends when an optimizer is called again. A later step ends when all optimizers of
-        the first have been called, in its order; a call out of that order counts as a step's first. When an optimizer
-        is called that the first step did not have, the program goes on with others, and the next step is a first one
-        again."""
-        one, before = self.number_of(optimizer), self.steps()
-        self.calls[one] += 1
-        if self.is_cycle_known and one not in self.first_cycle:
-            self.ended_cycles = self.all_cycles()
-            self.first_cycle, self.at, self.cycles, self.is_cycle_known = {}, 0, 0, False
-        if not self.is_cycle_known:
-            if one not in self.first_cycle:
-                self.first_cycle[one] = len(self.first_cycle)
-                return
-            self.is_cycle_known, self.cycles = True, 1
-        self.at = self.at + 1 if self.first_cycle[one] == self.at else 1
-        if self.at >= len(self.first_cycle):
-            self.cycles, self.at = self.cycles + 1, 0
-        if self.most_steps and self.steps() != before and self.steps() >= self.most_steps:
-            if self.steps() >= MOST_STEPS or not self.waits_for_an_optimizer():
-                self.end("steps")
-
-    def number_of(self, optimizer):
-        """Returns a number that no other optimizer has. An id may be used again after an optimizer's death."""
-        alive, number = self.numbers.get(id(optimizer), (None, None))
-        if alive is None or alive() is not optimizer:
-            try:
-                alive = weakref.ref(optimizer)
-            except TypeError:  # its class has __slots__
-                alive = lambda: optimizer
-            number = next(self.next_number)
-            self.numbers[id(optimizer)] = alive, number
-        return number
+        before = self.steps.total()
+        self.steps.called(optimizer)
+        if not self.most_steps:
+            return
+        now = self.steps.total()
+        if max(self.steps.calls.values()) >= MOST_CALLS:
+            self.end("steps")
+        elif now != before and now >= self.most_steps and not self.waits_for_an_optimizer():
+            self.end("steps")
 
     def waits_for_an_optimizer(self):
         """Returns whether an optimizer was made that has not made two steps. A generator's, for example, comes after five
@@ -96,17 +68,8 @@ class Account:
         made = [one for one in gc.get_objects() if issubclass(type(one), torch.optim.Optimizer)
                 and "param_groups" in getattr(one, "__dict__", {})]
         parameters = {id(one): {id(parameter) for group in one.param_groups for parameter in group["params"]} for one in made}
-        stepped = [parameters[id(one)] for one in made if self.calls[self.number_of(one)] >= 2]
+        stepped = [parameters[id(one)] for one in made if self.steps.calls.get(self.steps.number_of(one), 0) >= 2]
         return not set().union(*parameters.values()) <= set().union(*stepped)
-
-    def steps(self):
-        return sum(self.all_cycles().values())
-
-    def all_cycles(self):
-        """Returns how many steps there were, by the number of their optimizers, in the order of the first ones."""
-        cycles = self.cycles if self.is_cycle_known else min(1, len(self.first_cycle))
-        size = len(self.first_cycle)
-        return {**self.ended_cycles, size: self.ended_cycles.get(size, 0) + cycles} if cycles else self.ended_cycles
 
     # ---- errors
 
@@ -168,9 +131,10 @@ class Account:
                 stats = self.note_peaks(card)
                 cards.append({**self.peaks[card], "retries": stats.get("num_alloc_retries", 0)})
             if self.keeps_history:
-                torch.cuda.memory._dump_snapshot(f"{self.folder}/{self.process}.pickle")
+                with open(f"{self.folder}/{self.process}.pickle", "wb") as file:
+                    pickle.dump(with_workspaces(torch.cuda.memory._snapshot()), file)
         told = {"torch": torch.__version__, "seconds": time.monotonic() - self.began, "ended_by": self.ended_by,
-                "steps": [{"steps": steps, "optimizers": size} for size, steps in self.all_cycles().items()], "cards": cards,
+                "steps": [{"steps": steps, "optimizers": size} for size, steps in self.steps.by_size().items()], "cards": cards,
                 "out_of_memory": self.out_of_memory, "error": self.error, "libraries": loaded_libraries(),
                 "bounds": [{"op": op, "how": how, "file": file, "line": line, "count": count}
                            for (op, how, file, line), count in (self.values.bounds if self.values else {}).items()]}
@@ -243,7 +207,10 @@ class Account:
     def card_is_there(self):
         if self.values:
             self.values.is_on = True
-        torch._C._cuda_attach_out_of_memory_observer(self.memory_ran_out)
+        if torch.cuda.memory.get_allocator_backend() == "native":
+            torch._C._cuda_attach_out_of_memory_observer(self.memory_ran_out)
+        else:
+            self.keeps_history = False  # cudaMallocAsync has neither
         self.real_reset_peaks, torch._C._cuda_resetPeakMemoryStats = torch._C._cuda_resetPeakMemoryStats, self.reset_peaks
         if self.keeps_history:
             torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
@@ -257,6 +224,21 @@ def flush_outputs():
             stream.flush()
         except Exception:  # the program closed it
             pass
+
+
+def with_workspaces(snapshot):
+    """Puts the name of the function of torch that allocates cuBLAS's workspaces before the stacks of these. The history
+    has frames of Python alone, which do not tell a workspace from a product's result. The card knows the addresses."""
+    most = 64
+    at, sizes = (ctypes.c_uint64 * most)(), (ctypes.c_uint64 * most)()
+    count = ctypes.CDLL(None).ullage_drycard_workspaces(at, sizes, most)
+    given = set(zip(at[:count], sizes[:count]))
+    frame = {"filename": "??", "line": 0, "name": "at::cuda::getNewWorkspace()"}
+    blocks = [(block.get("address"), block) for segment in snapshot["segments"] for block in segment["blocks"]]
+    for address, one in blocks + [(event["addr"], event) for trace in snapshot["device_traces"] for event in trace]:
+        if (address, one.get("requested_size", one["size"])) in given and one.get("action", "alloc") == "alloc":
+            one["frames"] = [frame, *one.get("frames", [])]
+    return snapshot
 
 
 def loaded_libraries():

@@ -40,6 +40,22 @@ TEST(DryCardLedger, WritesTheStructOfThatCuda) {
   EXPECT_EQ(std::count(properties.begin() + 728, properties.end(), 0xa5), 2048 - 728);  // its sizeof with CUDA 11
 }
 
+// bitsandbytes 0.40 chooses its library by the runtime's version.
+TEST(DryCardLedger, StatesTheVersionOfTheRuntime) {
+  const auto version = [](const char* cuda, const char* function) {
+    const CardLibrary card({{"ULLAGE_DRYCARD_CUDA", cuda}});
+    int stated = 0;
+    EXPECT_EQ(card(function, &stated), 0);
+    return stated;
+  };
+  EXPECT_EQ(version("12.1", "cudaRuntimeGetVersion"), 12010);
+  EXPECT_EQ(version("12.1", "cudaDriverGetVersion"), 12090);
+  EXPECT_EQ(version("13.2", "cudaRuntimeGetVersion"), 13020);
+  EXPECT_EQ(version("13.2", "cudaDriverGetVersion"), 13020);  // a driver is never older than the runtime
+  EXPECT_EQ(version("11.8", "cudaRuntimeGetVersion"), 11080);
+  EXPECT_EQ(version("12", "cudaRuntimeGetVersion"), 12090);
+}
+
 TEST(DryCardLedger, OutlivesAProcessThatIsKilledAndGivesItsBytesBack) {
   CardLibrary card({{"ULLAGE_DRYCARD_MEMORY", std::to_string(kGib)}});
   const pid_t child = ::fork();

@@ -25,6 +25,25 @@ struct LtResult {  // cublasLtMatmulHeuristicResult_t
 };
 static_assert(sizeof(LtResult) == 96);
 
+// The memory of workspaces that the program gave, the oldest first. More are not kept: a program has one for each
+// handle and stream.
+struct Workspace {
+  Address at;
+  std::size_t bytes;
+};
+constexpr std::size_t kMostWorkspaces = 64;
+Workspace workspaces[kMostWorkspaces];
+std::size_t workspace_count = 0;
+
+void note_workspace(void* at, std::size_t bytes) {
+  const std::scoped_lock held(lock());
+  const Workspace one{reinterpret_cast<Address>(at), bytes};
+  const auto end = workspaces + workspace_count;
+  const bool is_known = std::any_of(
+      workspaces, end, [&](const Workspace& other) { return other.at == one.at && other.bytes == one.bytes; });
+  if (at != nullptr && !is_known && workspace_count < kMostWorkspaces) workspaces[workspace_count++] = one;
+}
+
 int get(void* handle, Mode mode, int* value) {
   *value = handle_from(handle)->modes[mode];
   return 0;
@@ -85,9 +104,10 @@ ULLAGE_CARD_API int cublasGemmStridedBatchedEx(void* handle, int, int, int, int,
   return product(handle, "cublasGemmStridedBatchedEx", a, b, c);
 }
 ULLAGE_CARD_API int cublasLtMatmul(void*, void*, const void*, const void* a, void*, const void* b, void*, const void*,
-                                   const void* c, void*, void* d, void*, const void*, void* workspace, std::size_t,
-                                   void* stream) {
+                                   const void* c, void*, void* d, void*, const void*, void* workspace,
+                                   std::size_t bytes, void* stream) {
   note_library_work();
+  note_workspace(workspace, bytes);
   const Address pointers[] = {reinterpret_cast<Address>(a), reinterpret_cast<Address>(b), reinterpret_cast<Address>(c),
                               reinterpret_cast<Address>(d), reinterpret_cast<Address>(workspace)};
   give_kernel(stream, "cublasLtMatmul", pointers);
@@ -104,7 +124,7 @@ ULLAGE_CARD_API int cublasGetVersion_v2(void*, int* value) {
   return 0;
 }
 ULLAGE_CARD_API int cublasGetProperty(int kind, int* value) { return property(kind, value); }
-ULLAGE_CARD_API std::size_t cublasGetCudartVersion() { return static_cast<std::size_t>(machine().version()); }
+ULLAGE_CARD_API std::size_t cublasGetCudartVersion() { return static_cast<std::size_t>(machine().version); }
 ULLAGE_CARD_API const char* cublasGetStatusName(int status) {
   return status == 0 ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS";
 }
@@ -117,7 +137,17 @@ ULLAGE_CARD_API int cublasGetStream_v2(void* handle, void** stream) {
   *stream = handle_from(handle)->stream;
   return 0;
 }
-ULLAGE_CARD_API int cublasSetWorkspace_v2(void*, void*, std::size_t) { return 0; }
+ULLAGE_CARD_API int cublasSetWorkspace_v2(void*, void* workspace, std::size_t bytes) {
+  note_workspace(workspace, bytes);
+  return 0;
+}
+// Writes addresses and sizes of at most `most` workspaces that the program gave to cuBLAS. Returns how many.
+ULLAGE_CARD_API int ullage_drycard_workspaces(std::uint64_t* at, std::uint64_t* bytes, int most) {
+  const std::scoped_lock held(lock());
+  const int count = std::min(static_cast<int>(workspace_count), most);
+  for (int i = 0; i < count; ++i) at[i] = workspaces[i].at, bytes[i] = workspaces[i].bytes;
+  return count;
+}
 ULLAGE_CARD_API int cublasGetPointerMode_v2(void* handle, int* mode) { return get(handle, kPointer, mode); }
 ULLAGE_CARD_API int cublasSetPointerMode_v2(void* handle, int mode) { return set(handle, kPointer, mode); }
 ULLAGE_CARD_API int cublasGetMathMode(void* handle, int* mode) { return get(handle, kMath, mode); }
@@ -130,7 +160,7 @@ ULLAGE_CARD_API int cublasSetSmCountTarget(void* handle, int count) { return set
 ULLAGE_CARD_API int cublasLtCreate(void** handle) { return give_handle(handle); }
 ULLAGE_CARD_API int cublasLtDestroy(void* handle) { return take_handle(handle); }
 ULLAGE_CARD_API std::size_t cublasLtGetVersion() { return static_cast<std::size_t>(version()); }
-ULLAGE_CARD_API std::size_t cublasLtGetCudartVersion() { return static_cast<std::size_t>(machine().version()); }
+ULLAGE_CARD_API std::size_t cublasLtGetCudartVersion() { return static_cast<std::size_t>(machine().version); }
 ULLAGE_CARD_API int cublasLtGetProperty(int kind, int* value) { return property(kind, value); }
 ULLAGE_CARD_API int cublasLtMatmulDescCreate(void** handle) { return give_handle(handle); }
 ULLAGE_CARD_API int cublasLtMatmulDescDestroy(void* handle) { return take_handle(handle); }

@@ -50,7 +50,7 @@ ULLAGE_CARD_API std::size_t cudnnGetVersion() {
   constexpr std::size_t kNewest = 99999;
   return version != 0 ? version : kNewest;
 }
-ULLAGE_CARD_API std::size_t cudnnGetCudartVersion() { return static_cast<std::size_t>(machine().version()); }
+ULLAGE_CARD_API std::size_t cudnnGetCudartVersion() { return static_cast<std::size_t>(machine().version); }
 ULLAGE_CARD_API int cudnnGetProperty(int kind, int* value) {
   const auto version = static_cast<int>(cudnnGetVersion());
   const int major = version < 10000 ? 1000 : 10000;  // 8902 is 8.9.2, and 92000 is 9.20.0

@@ -29,7 +29,7 @@ int write_description(const CardModel& card, char* text, std::size_t room) {
       CardModel::kRegisters, card.multiprocessors, CardModel::kSharedPerBlock, card.shared_per_block_optin,
       card.major >= 8 ? 1024 : 0, CardModel::kRegisters, card.blocks_per_multiprocessor,
       card.threads_per_multiprocessor, card.pci_device, static_cast<unsigned long long>(card.total), card.clock_khz,
-      card.memory_clock_khz, card.l2, card.major * 100 + card.minor * 10, machine().version(),
+      card.memory_clock_khz, card.l2, card.major * 100 + card.minor * 10, machine().driver_version(),
       static_cast<int>(card.product.size()), card.product.data());
 }
 

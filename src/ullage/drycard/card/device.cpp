@@ -180,11 +180,11 @@ ULLAGE_CARD_API int cudaDeviceGetCacheConfig(int* config) {
 ULLAGE_CARD_API int cudaDeviceSetCacheConfig(int) { return kSuccess; }
 
 ULLAGE_CARD_API int cudaRuntimeGetVersion(int* version) {
-  *version = machine().version();
+  *version = machine().version;
   return kSuccess;
 }
 ULLAGE_CARD_API int cudaDriverGetVersion(int* version) {
-  *version = machine().version();
+  *version = machine().driver_version();
   return kSuccess;
 }
 ULLAGE_CARD_API int cudaProfilerStart() { return kSuccess; }

@@ -39,7 +39,7 @@ void* current_context() { return uses_card(current_card()) ? context_of(current_
 
 ULLAGE_CARD_API int cuInit(unsigned) { return machine().visible == 0 ? kNoDevice : kSuccess; }
 ULLAGE_CARD_API int cuDriverGetVersion(int* version) {
-  *version = machine().version();
+  *version = machine().driver_version();
   return kSuccess;
 }
 ULLAGE_CARD_API int cuDeviceGetCount(int* count) {
@@ -165,7 +165,7 @@ ULLAGE_CARD_API int cuCtxGetFlags(unsigned* flags) {
   return kSuccess;
 }
 ULLAGE_CARD_API int cuCtxGetApiVersion(void*, unsigned* version) {
-  *version = static_cast<unsigned>(machine().version());
+  *version = static_cast<unsigned>(machine().driver_version());
   return kSuccess;
 }
 ULLAGE_CARD_API int cuCtxGetStreamPriorityRange(int* least, int* greatest) {

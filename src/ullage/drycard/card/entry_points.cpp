@@ -93,7 +93,7 @@ ULLAGE_CARD_API int cudaGetDriverEntryPointByVersion(const char* symbol, void** 
   return kSuccess;
 }
 ULLAGE_CARD_API int cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long, int* status) {
-  *function = entry_point(symbol, static_cast<unsigned>(machine().version()));
+  *function = entry_point(symbol, static_cast<unsigned>(machine().driver_version()));
   if (status != nullptr) *status = 0;
   return kSuccess;
 }

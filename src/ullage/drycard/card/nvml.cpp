@@ -134,7 +134,7 @@ ULLAGE_CARD_API int nvmlSystemGetNVMLVersion(char* text, unsigned length) {
   return put_text(text, length, machine().cuda >= 13 ? "13.580.95.05" : "12.575.57.08");
 }
 ULLAGE_CARD_API int nvmlSystemGetCudaDriverVersion(int* version) {
-  *version = machine().version();
+  *version = machine().driver_version();
   return kNvmlSuccess;
 }
 ULLAGE_CARD_API int nvmlSystemGetCudaDriverVersion_v2(int* version) { return nvmlSystemGetCudaDriverVersion(version); }

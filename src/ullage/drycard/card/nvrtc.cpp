@@ -29,8 +29,8 @@ int put_binary(char* binary) {
 }  // namespace
 
 ULLAGE_CARD_API int nvrtcVersion(int* major, int* minor) {
-  *major = machine().version() / 1000;
-  *minor = machine().version() / 10 % 100;
+  *major = machine().version / 1000;
+  *minor = machine().version / 10 % 100;
   return 0;
 }
 ULLAGE_CARD_API const char* nvrtcGetErrorString(int error) {

@@ -70,8 +70,11 @@ Machine read_machine() {
     made.cards = static_cast<int>(std::clamp(std::strtol(count, nullptr, 10), 0L, static_cast<long>(kMostCards)));
   }
   if (const char* cuda = variable("ULLAGE_DRYCARD_CUDA")) {
-    const long major = std::strtol(cuda, nullptr, 10);
+    char* after = nullptr;
+    const long major = std::strtol(cuda, &after, 10);
     made.cuda = major == 11 || major == 12 ? 12 : 13;  // what CUDA 11 has of a struct is the first part of CUDA 12's
+    made.version = made.newest_known();
+    if (*after == '.') made.version = static_cast<int>(major * 1000 + std::strtol(after + 1, nullptr, 10) * 10);
   }
   made.visible = made.cards;
   for (int i = 0; i < made.cards; ++i) made.card_of[i] = i;

@@ -9,6 +9,7 @@
 #include "ullage/drycard/cards.h"
 #include "ullage/drycard/ledger.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace ullage::drycard {
@@ -18,7 +19,7 @@ namespace ullage::drycard {
 //   ULLAGE_DRYCARD_MEMORY  total bytes of each card, instead of the table's
 //   ULLAGE_DRYCARD_REFUSES 0: the cards state that total, but serve every request, to show what a program needs
 //   ULLAGE_DRYCARD_COUNT   how many of these cards there are, 0 to 16; if not set: 1
-//   ULLAGE_DRYCARD_CUDA    11 to 13, the runtime that the program was built for; if not set: 13
+//   ULLAGE_DRYCARD_CUDA    11 to 13, or "12.1": the runtime that the program was built for; if not set: 13
 //   ULLAGE_DRYCARD_LEDGER  path of the account (ledger.h)
 //   ULLAGE_DRYCARD_CUDNN, ULLAGE_DRYCARD_NCCL  the versions that these libraries state; if not set: 99999, 22907.
 //                          torch compares cuDNN's with the one that it was built with
@@ -30,8 +31,10 @@ struct Machine {
   int visible = 1;            // those that this process sees
   bool refuses = true;        // false: more than `model.total` may be taken
   int card_of[kMostCards]{};  // ordinal -> number in the machine
-  int cuda = 13;
-  int version() const { return cuda * 1000 + (cuda == 12 ? 90 : 0); }  // CUDART_VERSION
+  int cuda = 13;              // whose structs are written: 12 or 13
+  int version = 13000;        // of the runtime, as CUDART_VERSION states it
+  int driver_version() const { return std::max(version, newest_known()); }
+  int newest_known() const { return cuda == 12 ? 12090 : 13000; }  // of that CUDA
 };
 
 const Machine& machine();

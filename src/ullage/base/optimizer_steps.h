@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A Python class that counts a program's steps by the calls of its optimizers. The scripts that the runtime and dry runs
+// put into Python processes begin with it.
+
+namespace ullage {
+
+inline constexpr const char* kOptimizerSteps = R"ullage_python(
+class OptimizerSteps:
+    """Optimizers whose calls alternate make steps together, and a step ends with a call of the one that is called least
+    often: a critic may be called five times for each call of its generator. It counts from its first call on, so the
+    total falls when it comes late. Optimizers that come when the others are over make steps of their own."""
+    RARELY, ONCE = 64, 12  # calls of another optimizer for each of its own from which on one ends no steps
+    MOST_GROUPS = 64
+
+    def __init__(self):
+        self.numbers = {}  # of optimizers, by id
+        self.references = []  # to optimizers, weak, by number
+        self.calls = {}  # by number
+        self.groups = []  # of optimizers whose calls alternate: for each the calls by number
+        self.over = {}  # by the number of optimizers: steps of groups that are over
+
+    def called(self, optimizer):
+        one = self.number_of(optimizer)
+        self.calls[one] = self.calls.get(one, 0) + 1
+        at = next((i for i in reversed(range(len(self.groups))) if one in self.groups[i]), None)
+        if at is not None:
+            for later in self.groups[at + 1:]:
+                self.groups[at].update(later)
+            del self.groups[at + 1:]
+        elif not self.groups or not self.is_first_step(self.groups[-1]):
+            self.groups.append({})
+        self.groups[-1][one] = self.groups[-1].get(one, 0) + 1
+        if len(self.groups) > self.MOST_GROUPS:
+            self.add(self.groups.pop(0), self.over)
+
+    def is_first_step(self, group):
+        """Returns whether the group may be a first step that goes on: it calls one optimizer after the other."""
+        return max(group.values()) == 1 and all(self.references[one]() is not None for one in group)
+
+    def number_of(self, optimizer):
+        """Returns a number that no other optimizer has. An id may be used again after an optimizer's death."""
+        import weakref
+        alive, number = self.numbers.get(id(optimizer), (None, None))
+        if alive is None or alive() is not optimizer:
+            try:
+                alive = weakref.ref(optimizer)
+            except TypeError:  # its class has __slots__
+                alive = lambda: optimizer
+            number = len(self.references)
+            self.references.append(alive)
+            self.numbers[id(optimizer)] = alive, number
+        return number
+
+    def add(self, group, to):
+        most = max(group.values())
+        counted = [calls for calls in group.values() if calls * (self.ONCE if calls == 1 else self.RARELY) >= most]
+        to[len(counted)] = to.get(len(counted), 0) + min(counted)
+
+    def by_size(self):
+        """Returns how many steps there were, by the number of their optimizers, in the order of the first ones."""
+        sums = dict(self.over)
+        for group in self.groups:
+            self.add(group, sums)
+        return sums
+
+    def total(self):
+        return sum(self.by_size().values())
+)ullage_python";
+
+}  // namespace ullage
