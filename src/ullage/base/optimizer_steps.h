@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A Python class that counts a program's steps by the calls of its optimizers. The scripts that the runtime and dry runs
-// put into Python processes begin with it.
+// A Python class that counts a program's steps by the calls of its optimizers. The scripts that the runtime and dry
+// runs put into Python processes begin with it.
 
 namespace ullage {
 

@@ -36,11 +36,11 @@ struct DryOrder {
   bool has_budget = false;
   bool refuses = true;  // false: the card states its size, but serves every request
   std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never
+  bool own_ports = false;      // the run has network ports of its own, so that others may go beside it
   bool quiet_program = false;  // its output goes to a file; DryDone::last_lines has the end of it
 };
 
 struct DryDone {
-  bool own_ports = false;  // the run has network ports of its own, so that others may go beside it
   report::DryReport report;
   std::filesystem::path history;        // in the scratch folder; empty: none was written
   std::vector<std::string> last_lines;  // of a quiet program's output

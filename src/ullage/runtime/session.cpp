@@ -110,7 +110,7 @@ class Running final : public Session, public PoolListener {
       paging_->start([this](const store::Pager::FaultAnswer& answer) { give_up(answer); });
     }
     begin_following();
-    set_step_ended([this] { note_step(); });
+    set_steps_are([this](std::uint64_t total) { note_steps(total); });
     set_follows(&Interceptor::sees_this_thread);
     set_recorded_as_a_whole(&recorded_as_a_whole);
     if (device_->marks() != nullptr) {
@@ -330,11 +330,13 @@ class Running final : public Session, public PoolListener {
     for (Recorder* recorder : recorders()) recorder->charged(bytes);
   }
 
-  // Called when a step seems to have ended, judged by the calls of the optimizers. That is good enough to count steps.
+  // Called when the number of steps changed, judged by the calls of the optimizers. That is good enough to count steps.
   // Recorders find the exact borders in the ops.
-  void note_step() {
+  void note_steps(std::uint64_t total) {
     if (steps_are_reported_) return;
+    if (total < watch_->steps()) return watch_->correct_steps(total);
     write_more_figures();
+    watch_->correct_steps(total - 1);
     watch_->count_step();
     if (paging_) paging_->optimizer_was_called();
   }

@@ -172,6 +172,14 @@ void Watch::count_step() {
   ++steps_;
 }
 
+void Watch::correct_steps(std::uint64_t total) {
+  if (slot_ != nullptr && total < steps_) {
+    for (auto& time : slot_->step_us) time.store(0);
+  }
+  steps_ = total;
+  if (slot_ != nullptr) slot_->steps.store(total);
+}
+
 void Watch::check_growth(std::uint64_t step) {
   if (budget_.unlimited() || step < store::Budget::kFirstSteps) return;
   growth_.add(StepId{step}, budget_.outside_for_good());

@@ -46,6 +46,9 @@ class Watch final {
   void mark_step();
   // As mark_step(), but without the warning: for steps whose ends are not certain.
   void count_step();
+  // There were `total` steps. If there are fewer than were counted, the times of those before are forgotten.
+  void correct_steps(std::uint64_t total);
+  std::uint64_t steps() const { return steps_; }
 
   // This thread of the program is about to touch `bytes` outside the pool, faster than looks come. Has the watch's
   // thread make the pool give way, and waits for that, kMostWaiting at most: the caller may hold what the watch needs.

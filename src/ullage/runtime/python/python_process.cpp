@@ -2,6 +2,7 @@
 #include "ullage/runtime/python/python_process.h"
 
 #include "ullage/base/find_symbol.h"
+#include "ullage/base/optimizer_steps.h"
 #include "ullage/runtime/c_api.h"
 #include "ullage/runtime/runtime.h"
 
@@ -30,7 +31,7 @@ def _ullage_prepare():
         return
     import atexit, ctypes, warnings
     touch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)(%TOUCH%)
-    step_ended = ctypes.CFUNCTYPE(None)(%STEP%)
+    steps_are = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(%STEP%)
     interpreter_ends = ctypes.CFUNCTYPE(None)(%END%)
     ready = ctypes.CFUNCTYPE(None)(%READY%)
     thread_begins, place_of = %THREAD%, %PLACE%
@@ -44,19 +45,14 @@ def _ullage_prepare():
         keys_of = ops.TorchBindOpOverload._fallthrough_keys
         ops.TorchBindOpOverload._fallthrough_keys = lambda self: [*keys_of(self), key]
 
-    # A step ends with a call of the optimizer that is called least often.
     def count_steps():
-        import weakref
-        calls, counts, recent = [0], weakref.WeakKeyDictionary(), 64
+        steps, told = OptimizerSteps(), [0]
         def stepped(optimizer, *_):
-            calls[0] += 1
-            own = counts.get(optimizer, (0, 0))[0] + 1
-            others = [count for one, (count, last) in counts.items() if one is not optimizer and calls[0] - last < recent]
-            counts[optimizer] = (own, calls[0])
-            if others and max(others) == own == 1:
-                return  # the first step goes on: it calls one optimizer after the other
-            if own <= min(others, default=own):
-                step_ended()
+            steps.called(optimizer)
+            total = steps.total()
+            if total != told[0]:
+                told[0] = total
+                steps_are(total)
         sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook(stepped)
 
     # Names the parameters of all living modules before the first call of a module and each optimizer's first step.
@@ -274,7 +270,8 @@ struct Callbacks {
   std::function<void(Address, Bytes)> touch;
   std::function<bool()> follows;
   std::function<void(bool)> recorded_as_a_whole, collects;
-  std::function<void()> step_ended, thread_begins, interpreter_ends;
+  std::function<void(std::uint64_t)> steps_are;
+  std::function<void()> thread_begins, interpreter_ends;
   std::function<Address(const void*)> place_of_storage;
 };
 
@@ -291,8 +288,8 @@ void region_recorded(int enters) {
 void collects(int begins) {
   if (callbacks().collects) callbacks().collects(begins != 0);
 }
-void step_ended() {
-  if (callbacks().step_ended) callbacks().step_ended();
+void steps_are(std::uint64_t total) {
+  if (callbacks().steps_are) callbacks().steps_are(total);
 }
 void interpreter_ends() {
   if (callbacks().interpreter_ends) callbacks().interpreter_ends();
@@ -323,12 +320,12 @@ PythonCalls find_python_calls() {
 std::string script() {
   // The script runs in a namespace of its own, because its functions stay alive. If they were in the program's
   // namespace, they would keep that alive too, with all objects that should die at the program's end.
-  std::string text = fmt::format("exec(r'''{}''', {{'__name__': 'ullage.prepare'}})\n", kPrepare);
+  std::string text = fmt::format("exec(r'''{}{}''', {{'__name__': 'ullage.prepare'}})\n", kOptimizerSteps, kPrepare);
   const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
   for (const auto& [word, meaning] :
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%FOLLOWS%", address_of(&follows)},
         std::pair{"%WHOLE%", address_of(&region_recorded)}, std::pair{"%COLLECTS%", address_of(&collects)},
-        std::pair{"%STEP%", address_of(&step_ended)}, std::pair{"%END%", address_of(&interpreter_ends)},
+        std::pair{"%STEP%", address_of(&steps_are)}, std::pair{"%END%", address_of(&interpreter_ends)},
         std::pair{"%NAME%", address_of(&ullage_name_parameter)},
         std::pair{"%THREAD%", callbacks().thread_begins ? address_of(&thread_begins) : "0"},
         std::pair{"%PLACE%", callbacks().place_of_storage ? address_of(&place_of) : "0"},
@@ -379,7 +376,7 @@ void set_place_of_storage(std::function<Address(const void*)> place) {
   callbacks().place_of_storage = std::move(place);
 }
 void set_thread_begins(std::function<void()> begins) { callbacks().thread_begins = std::move(begins); }
-void set_step_ended(std::function<void()> ended) { callbacks().step_ended = std::move(ended); }
+void set_steps_are(std::function<void(std::uint64_t)> are) { callbacks().steps_are = std::move(are); }
 void set_collects(std::function<void(bool)> collects) { callbacks().collects = std::move(collects); }
 void set_interpreter_ends(std::function<void()> ends) { callbacks().interpreter_ends = std::move(ends); }
 

@@ -45,10 +45,10 @@ void set_follows(std::function<bool()> follows);
 // but autograd records the region as a whole.
 void set_recorded_as_a_whole(std::function<void(bool enters)> recorded);
 
-// `ended` is called when a step seems to have ended: after each call of the optimizer that was called least often. Only
-// optimizers with a call among the last 64 count. (If two are called in turn, the very first call of the first one
-// counts too.)
-void set_step_ended(std::function<void()> ended);
+// `are` is called with the number of steps so far when it changes, judged by the calls of the optimizers
+// (base/optimizer_steps.h). If the number is greater than before, a step seems to have ended. It falls when an
+// optimizer comes late that is called less often than those before.
+void set_steps_are(std::function<void(std::uint64_t total)> are);
 
 // `place` is called with storage._cdata, for a storage whose bytes may be away from the card. It returns the address
 // that the bytes have when they are on the card. Set it on a card only.
