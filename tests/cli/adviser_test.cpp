@@ -315,6 +315,44 @@ TEST(Adviser, TimesAreThoseOfTheRunThatTheRowIsAbout) {
   EXPECT_FALSE(find(no_room, "lean_malloc")->more_time);
 }
 
+// A program on a card of 2 GiB that needs `needs`. Its plan is found, or not.
+Advice advice_on_card(Bytes needs, const Tried& planned) {
+  AdviseQuestion asked = question(2_GiB);
+  asked.device = "cuda:2GiB", asked.card = *read_dry_card(asked.device), asked.seconds = Seconds{600};
+  return advice_on(asked, [&](const TryOrder& order) {
+    if (order.planned) {
+      EXPECT_EQ(order.trial, nullptr);
+      return planned;
+    }
+    Tried tried;
+    tried.end = needs <= asked.memory ? Tried::End::Fits : Tried::End::RanOut;
+    tried.peak = tried.tensors = needs;
+    tried.facts = training();
+    return tried;
+  });
+}
+
+TEST(Adviser, OnACardThePlanIsARow) {
+  Tried planned;
+  planned.end = Tried::End::Fits, planned.peak = 1900_MiB, planned.moved_out = 3_GiB;
+  planned.plan.emplace(), planned.plan->recomputes = 7, planned.plan->spills = 2;
+  const Advice advice = advice_on_card(3_GiB, planned);
+  const Row* row = find(advice, "ullage_run");
+  ASSERT_NE(row, nullptr);
+  EXPECT_TRUE(row->fits.value_or(false));
+  EXPECT_EQ(row->peak, 1900_MiB);
+  EXPECT_EQ(row->name, "plan: 7 ops recomputed, 2 tensors moved");
+  EXPECT_EQ(row->action, "ullage run --device cuda --memory 2GiB -- python train.py");
+  EXPECT_EQ(find(advice_on_card(1_GiB, planned), "ullage_run"), nullptr) << "it fits as it is";
+
+  planned.end = Tried::End::RanOut, planned.error = "a budget of 2300 MiB is needed";
+  const Advice too_much = advice_on_card(3_GiB, planned);
+  row = find(too_much, "ullage_run");
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->fits, false);
+  EXPECT_EQ(row->note, planned.error);
+}
+
 TEST(Adviser, RunsNoSetTwice) {
   const std::string all = "gradient_checkpointing+set_to_none+half_precision";
   std::map<std::string, int> runs;

@@ -550,12 +550,12 @@ def test_remedies_where_none_fits_alone(dry: Dry) -> None:
     print(f"   {mib} MiB:", [one["id"] for one in fitting], flush=True)
     together = [one for one in fitting if "+" in one["id"]]
     assert len(together) == 1 and together[0]["peak_bytes"] <= mib * MIB, advice["remedies"]
+    plan = next(one for one in advice["remedies"] if one["id"] == "ullage_run")
+    assert plan["fits"] and plan["basis"] == "planned" and plan["peak_bytes"] <= mib * MIB, plan
     smaller = next(one for one in fitting if one["id"] == "smaller_batch")
     assert "add up the gradients" in smaller["action"], smaller
 
 
-def test_a_budget_on_the_card(dry: Dry) -> None:
-    """The session, its pool and its pager hold the program to bytes of the dry card, which counts at every change."""
 def test_runs_of_advise_have_ports_of_their_own(dry: Dry) -> None:
     """Another process has the ports that the program states, as a run beside it would."""
     (dry.folder / "port.py").write_text(FIRST_LINE + PORT)
@@ -570,6 +570,8 @@ def test_runs_of_advise_have_ports_of_their_own(dry: Dry) -> None:
         assert "Address already in use" in done.stderr, done.stderr
 
 
+def test_a_budget_on_the_card(dry: Dry) -> None:
+    """The session, its pool and its pager hold the program to bytes of the dry card, which counts at every change."""
     words = ("run", "--dry", "--device", "cuda:8GiB", "--report", "b.json")
     def under(memory, code=0, script="train.py"):
         dry.ullage(*words, "--memory", memory, "--", dry.cuda, script, code=code)

@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSteps = 3;
-constexpr int kInterrupted = 128;  // exit codes above it are signals
+constexpr std::uint64_t kPlannedSteps = 8;  // a plan is made once a step was seen, and is followed after that
+constexpr int kInterrupted = 128;           // exit codes above it are signals
 
 // Returns the program of an order: its knobs filled in, and what the trial has the launcher switch on. `more`: words
 // for switches.py in addition to the trial's. `facts` gets the folder of the run's facts.
@@ -77,8 +78,9 @@ class DryRuns final : public AdviseRuns {
     dry.refuses = order.refuses, dry.deadline = order.deadline;
     dry.history = order.history || order.curve, dry.quiet_program = true, dry.steps = kSteps;
     dry.own_ports = true;
-    const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
     fs::path facts;
+    if (order.planned) return run_planned(program_of(program_, order, switches_, facts), dry);
+    const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
     auto ran = runner_.run(program_of(program_, order, switches_, facts, rates), dry);
     Tried tried;
     if (const auto* refusal = std::get_if<Refusal>(&ran)) {
@@ -127,6 +129,35 @@ class DryRuns final : public AdviseRuns {
   }
 
  private:
+  Tried run_planned(const Launch& launch, DryOrder dry) {
+    const Bytes memory{card_.model.total};
+    dry.has_budget = true, dry.history = false, dry.steps = kPlannedSteps;
+    auto ran = runner_.run_in_budget(launch, dry, memory);
+    Tried tried;
+    if (const auto* refusal = std::get_if<Refusal>(&ran)) {
+      tried.error = refusal->message, tried.exit_code = refusal->exit_code;
+      return tried;
+    }
+    const report::RunReport& report = std::get<report::RunReport>(ran);
+    tried.exit_code = report.end.exit_code, tried.interrupted = SignalForwarder::received() != 0;
+    tried.peak = report.end.dry->peak, tried.plan = report.plan, tried.moved_out = report.moving.out;
+    tried.error = one_line(report.message);
+    if (report.end.out_of_time) {
+      tried.end = Tried::End::TimeOver;
+    } else if (!report.attached) {
+      tried.error = "Ullage's runtime was not loaded; it is built for one version of torch";
+    } else if (report.end.dry->findings > 0 && report.outcome == report::Outcome::Done) {
+      tried.error = one_line(report.end.dry->finding_texts.front());
+    } else if (report.outcome == report::Outcome::Done) {
+      tried.end = report.over_budget == Bytes{} ? Tried::End::Fits : Tried::End::RanOut;
+    } else if (report.outcome == report::Outcome::Infeasible || report.refused > 0) {
+      tried.end = Tried::End::RanOut;
+    } else if (tried.error.empty()) {
+      tried.error = fmt::format("the program ended with exit code {}", report.end.exit_code);
+    }
+    return tried;
+  }
+
   Launch program_;
   DryRunner runner_;
   std::string device_;
@@ -150,6 +181,7 @@ class CpuRuns final : public AdviseRuns {
     if (order.plainly) return run_plainly(order);
     fs::path facts;
     Launch launch = program_of(program_, order, switches_, facts, "time_steps");
+    launch.environment.push_back(kDeferCompiler);  // as in `ullage run --memory`, which the peak is about
     const std::vector<std::string> words = launch.words;
     TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
     auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, "", order.deadline});

@@ -11,6 +11,7 @@
 #include "ullage/cli/dry_run.h"
 #include "ullage/cli/take_runner.h"
 #include "ullage/predict/prediction.h"
+#include "ullage/report/run_report.h"
 #include "ullage/trace/input.h"
 
 #include <chrono>
@@ -34,6 +35,7 @@ struct TryOrder {
   bool curve = false;                    // keep the curve of what it held
   bool plainly = false;                  // on the CPU: without Ullage's runtime
   bool lean_malloc = false;              // with advise::kLeanMalloc in the environment
+  bool planned = false;                  // on a card: under Ullage, held to the card's memory; without a trial
   bool timed = false;                    // on a card: only say how long a step would take; take no peak from such a run
   // Of a shipped program: if its prediction needs other sizes after its first recording, called once before these, with
   // the program's options. Other runs may be made meanwhile.
@@ -63,6 +65,8 @@ struct Tried {
   std::optional<trace::Input> history;            // where asked for and recorded
   std::optional<advise::Curve> curve;             // where asked for and recorded
   std::optional<predict::Prediction> prediction;  // on the CPU
+  std::optional<report::PlanFollowed> plan;       // of an order with `planned`: the plan that was followed
+  Bytes moved_out;                                // of such an order: bytes that left the card
   std::vector<Choice> choices;                    // of a shipped program
   std::optional<advise::Effect> effect;           // of the trial's options, as the program says
   std::vector<std::string> typed;                 // a shipped program with these options, as a person writes it

@@ -41,6 +41,8 @@ Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
   return row;
 }
 
+constexpr const char* kPlanTookLong = "not planned in half of the time that was left; --seconds gives more";
+
 // Every method may run the program several times.
 class Adviser final {
  public:
@@ -148,7 +150,7 @@ class Adviser final {
       if (plan.fits) row.more_time = plan.more_time;
       if (plan.fits && advice_.plain.curve) row.curve = curve_of_plan(*report);
     } else if (alarm.flag()->load()) {
-      row.note = "not planned in half of the time that was left; --seconds gives more";
+      row.note = kPlanTookLong;
     } else {
       return;  // `err_` says why
     }
@@ -156,6 +158,36 @@ class Adviser final {
     row.action = report::whole_command_line(
         "run --memory " + (is_stated ? report::as_stated(memory) : report::as_option(memory)), target());
     advice_.rows.push_back(std::move(row));
+  }
+
+  // On a card the program runs under Ullage, held to the card's memory. It makes and follows its plan as on a real one.
+  std::optional<Row> plan_on_card() {
+    if (!on_card() || plain_.end != Tried::End::RanOut || runner_.is_over()) return std::nullopt;
+    TryOrder order = runner_.order();
+    order.planned = true, order.curve = false;
+    order.deadline = runner_.halfway();  // planning could take all the time that the remedies need
+    const Tried tried = runner_.run(order, "the plan of ullage run");
+    Row row;
+    row.id = "ullage_run", row.name = "plan", row.basis = advise::Basis::Planned;
+    row.action =
+        report::whole_command_line("run --device cuda --memory " + report::as_stated(question_.memory), target());
+    if (tried.end == Tried::End::TimeOver || tried.end == Tried::End::Failed) {
+      row.basis = advise::Basis::NotTried;
+      row.note = tried.end == Tried::End::Failed ? "not planned: " + tried.error : kPlanTookLong;
+      return row;
+    }
+    row.fits = tried.end == Tried::End::Fits;
+    if (!*row.fits) {
+      row.note = tried.error;
+      return row;
+    }
+    row.peak = tried.peak;
+    row.name = "plan: tensors are moved on demand";
+    if (tried.plan)
+      row.name = fmt::format("plan: {} ops recomputed, {} tensors moved", tried.plan->recomputes, tried.plan->spills);
+    row.note = fmt::format("{} left the card in the steps of this run; what that costs is not known without a card",
+                           to_string(tried.moved_out));
+    return row;
   }
 
   // If the plan recomputes and moves values, it is also made with each of the two left out.
@@ -219,9 +251,9 @@ class Adviser final {
     trials_ = advise::trials_for(facts_, setting);
     std::vector<TrialOutcome> outcomes(trials_.size());
     // The search of a size is a chain of runs, so it begins first.
-    std::optional<Row> size;
+    std::optional<Row> size, plan;
     std::vector<std::function<void()>> work = {[&, needs = advice_.plain.peak] { size = search_knob(needs); },
-                                               [&] { find_refusal(); }};
+                                               [&] { plan = plan_on_card(); }, [&] { find_refusal(); }};
     for (std::size_t i = 0; i < trials_.size(); ++i)
       work.push_back([&, i] { outcomes[i] = runner_.outcome_of(trials_[i]); });
     const std::size_t at_once = runner_.side_by_side();
@@ -232,6 +264,7 @@ class Adviser final {
       if (at_once > 1 && outcomes[i].failed) outcomes[i] = alone(trials_[i], std::move(outcomes[i]));
       keep(trials_[i], std::move(outcomes[i]));
     }
+    if (plan) advice_.rows.push_back(std::move(*plan));
     if (size) advice_.rows.push_back(std::move(*size));
     try_options();
   }

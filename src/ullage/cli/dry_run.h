@@ -24,6 +24,10 @@
 
 namespace ullage::cli {
 
+// A dry card's host is not this machine. So by default a program under a budget may move out more than any program
+// does. These bytes are address space, of which the dry card touches nothing.
+inline constexpr Bytes kHostOfDryCard = 1024_GiB;
+
 struct DryOrder {
   std::string device;  // as the person wrote it
   DryCard card{};
@@ -59,6 +63,11 @@ class DryRunner final {
   // Returns a Refusal only if the program was not started. A failure of the program itself is in the report. May be
   // called on several threads at once.
   std::variant<DryDone, Refusal> run(const Launch& program, const DryOrder& order);
+
+  // Runs the program with Ullage's session on the card, held to `budget` bytes of it. Like `ullage run --dry --memory`,
+  // but it says nothing and writes no files. `order.has_budget` must be set. Returns a Refusal only if the program was
+  // not started. May be called on several threads at once.
+  std::variant<report::RunReport, Refusal> run_in_budget(const Launch& program, const DryOrder& order, Bytes budget);
 
   // For a caller that launches by itself, under a budget: puts the card under `program`, which must end before this
   // object does. Returns the folder of its account: the files in which the card and Python write what they counted.

@@ -45,10 +45,6 @@ struct Room {
 
 constexpr unsigned kMostCards = 128;  // torch numbers cards in a signed byte
 
-// A dry card's host is not this machine. So the default is more than any program moves out, and the summary says how
-// much was moved. These bytes are address space, of which the dry card touches nothing.
-constexpr Bytes kHostOfDryCard = 1024_GiB;
-
 // Returns the number of the card; nothing for "cpu".
 Result<std::optional<unsigned>> run_card(const std::string& device) {
   if (device == "cpu") return std::optional<unsigned>();

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/exit_code.h"
+#include "ullage/cli/dry_run.h"
+#include "ullage/cli/launcher.h"
+#include "ullage/cli/signals.h"
+#include "ullage/store/ledger.h"
+
+#include <csignal>
+#include <filesystem>
+#include <utility>
+
+namespace ullage::cli {
+
+std::variant<report::RunReport, Refusal> DryRunner::run_in_budget(const Launch& program, const DryOrder& order,
+                                                                  Bytes budget) {
+  const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
+  Launch launch_it = program;
+  const Result<std::filesystem::path> account = put_under(launch_it, order);
+  if (!account) return failed(account.error());
+  store::LedgerSettings settings{budget, {}, {}};
+  settings.card = 0u, settings.host_memory = kHostOfDryCard, settings.quiet = true;
+  Result<store::Ledger> ledger = store::Ledger::create(settings);
+  if (!ledger) return failed(ledger.error());
+  SignalForwarder signals;
+  auto ended = launch(launch_it, *ledger, signals);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (const auto* failure = std::get_if<NotStarted>(&ended)) return not_started(launch_it, failure->reason);
+  auto& end = std::get<report::ProcessEnd>(ended);
+  end.dry = count(order, *account);
+  return report::summarize(ledger->page(), end);
+}
+
+}  // namespace ullage::cli
