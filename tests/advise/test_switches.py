@@ -233,6 +233,13 @@ def test_the_programs_own_autocast_that_is_off(switches: Switches) -> None:
     assert "autocast_off" not in noted and switches.equal(plain, outside), noted
 
 
+def test_a_checkpoint_switches_no_autocast_of_the_program(switches: Switches) -> None:
+    for reentrant in (False, True):
+        call = f"out = torch.utils.checkpoint.checkpoint(net, x.requires_grad_(), use_reentrant={reentrant})"
+        _, noted, _ = switches.run(forward=call)
+        assert "autocast_off" not in noted, noted
+
+
 def test_an_autocast_may_be_left_on_another_thread(switches: Switches) -> None:
     leave = ("import threading; own = torch.autocast('cpu', torch.bfloat16); own.__enter__(); out = net(x)\n"
              "    other = threading.Thread(target=own.__exit__, args=(None,) * 3); other.start(); other.join()\n"

@@ -228,7 +228,8 @@ def follow_autocast():
     def entered(self):
         if self._enabled:
             facts.note("autocast")
-        elif not (depth.calls or casting.own.get(self.device) or torch.is_autocast_enabled(self.device)):
+        # A backward pass that runs checkpointed layers again switches autocast as it was in the forward pass.
+        elif not (depth.calls or in_backward() or casting.own.get(self.device) or torch.is_autocast_enabled(self.device)):
             casting.own_off[self.device] = line_of_program()
             if "own_autocast" in SWITCHES:
                 self._enabled, self.fast_dtype = True, getattr(torch, SWITCHES["own_autocast"])

@@ -146,7 +146,7 @@ class CardSession final : public CardMemory {
   // Lowers the budget to what the control groups allow of the card's memory.
   void keep_group_limit(CardDevice& device) {
     const std::optional<Bytes> limit = device.group_limit();
-    if (!limit || *limit >= settings_.session.budget) return;
+    if (!limit || *limit == Bytes{} || *limit >= settings_.session.budget) return;  // a budget of zero means none
     if (settings_.session.warn) {
       settings_.session.warn("the control group allows " + to_string(*limit) +
                              " of the card's memory (dmem.max), so the budget is that and not " +

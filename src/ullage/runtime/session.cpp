@@ -344,7 +344,7 @@ class Running final : public Session, public PoolListener {
   void write_more_figures() {
     store::LedgerSlot* slot = figures_->figures();
     if (slot == nullptr) return;
-    device_->write_figures(*slot);
+    if (!in_child_) device_->write_figures(*slot);  // a lost thread of the parent may hold its locks
     if (paging_) paging_->write_figures(*slot);
   }
 

@@ -47,6 +47,7 @@ Range IdlePages::remove(Ranges::iterator at) {
 
 std::optional<Range> IdlePages::take_whole(Bytes size) {
   if (runs_) {
+    if (size.count % kHugePage.count != 0) return std::nullopt;  // a card's page is not divided
     const std::optional<Address> at = runs_->take(size, kHugePage);
     if (!at) return std::nullopt;
     bytes_ -= size;

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -36,9 +37,19 @@ template <typename Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
-const auto next_bind = next<decltype(bind)>("bind");
-const auto next_connect = next<decltype(connect)>("connect");
-const auto next_getsockname = next<decltype(getsockname)>("getsockname");
+// Looked up at the first call, because the constructor of another library may be that.
+int next_bind(int socket, const sockaddr* address, socklen_t size) {
+  static const auto found = next<decltype(bind)>("bind");
+  return found(socket, address, size);
+}
+int next_connect(int socket, const sockaddr* address, socklen_t size) {
+  static const auto found = next<decltype(connect)>("connect");
+  return found(socket, address, size);
+}
+int next_getsockname(int socket, sockaddr* address, socklen_t* size) {
+  static const auto found = next<decltype(getsockname)>("getsockname");
+  return found(socket, address, size);
+}
 
 Table* map_table() {
   const char* path = std::getenv("ULLAGE_DRYCARD_PORTS");
@@ -170,15 +181,17 @@ ULLAGE_EXPORTED int connect(int socket, const sockaddr* address, socklen_t size)
 
 ULLAGE_EXPORTED int getsockname(int socket, sockaddr* address, socklen_t* size) noexcept {
   using namespace ullage::drycard;
+  const socklen_t room = size != nullptr ? *size : 0;
   const int failed = next_getsockname(socket, address, size);
   Table* ports = table();
   if (failed != 0 || ports == nullptr || !is_stream(socket)) return failed;
-  TcpAddress own(address, *size);
+  const socklen_t written = std::min(room, *size);  // the kernel cuts off what has no room, and states the whole size
+  TcpAddress own(address, written);
   if (!own || own.port() == 0) return 0;
   for (std::size_t stated = 1; stated < ports->size(); ++stated) {
     if ((*ports)[stated].load(std::memory_order_relaxed) != own.port()) continue;
     own.set_port(static_cast<Port>(stated));
-    std::memcpy(address, own.get(), *size);
+    std::memcpy(address, own.get(), written);
     break;
   }
   return 0;

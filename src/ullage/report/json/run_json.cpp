@@ -57,7 +57,8 @@ Json plan_of(const std::optional<PlanFollowed>& plan, bool on_card) {
             {"steps", plan->steps},
             {"deviations", plan->deviations},
             {"rescues", plan->rescues}};
-  if (on_card) {
+  if (on_card && plan->peak_seen == Bytes{}) json["last_step"] = nullptr;  // no step was seen from end to end
+  if (on_card && plan->peak_seen > Bytes{}) {
     json["last_step"] = {
         {"driver_calls", calls_of(plan->calls)}, {"away_bytes", plan->away.count}, {"back_bytes", plan->back.count}};
   }

@@ -120,7 +120,7 @@ std::string plan_line(const RunReport& report) {
       fmt::format("plan: {}, {}, {} recomputed, {} spilled; adopted at step {}", to_string(plan.peak), plan_time(plan),
                   count_of(plan.recomputes, "op"), count_of(plan.spills, "storage"), plan.adopted_at_step);
   if (plan.steps == 0) line += "; no step ran as planned";
-  if (report.card && plan.steps > 1)
+  if (report.card && plan.steps > 1 && plan.peak_seen > Bytes{})
     line += fmt::format("; {} in its last step", count_of(store::sum_of(plan.calls), "driver call"));
   if (plan.deviations > 0) {
     line += fmt::format("; {} from it, {} made", count_of(plan.deviations, "deviation"), count_of(plan.plans, "plan"));

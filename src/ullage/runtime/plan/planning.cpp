@@ -312,7 +312,7 @@ std::optional<Planning::NewPlan> Planning::new_plan(const std::string& recording
   plan::hold_in_place(*step, kept_for_libraries_);
   plan::FitQuestion question{.memory = limit_, .beside = {.rounding = wasted_}, .name = kObserved};
   question.ask.stop = &search_over_;
-  question.ask.rates = plan::rates_of(pager_.counts());
+  question.ask.rates = plan::rates_of(pager_.counts(), settings_.on.kernels);
   question.ask.levers.batch_norm = facts_ && facts_->recomputes_batch_norm;
   const Result<plan::Fit> fit = plan::fit(*step, question);
   if (!fit) throw std::runtime_error(fit.error().text());
