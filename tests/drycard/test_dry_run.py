@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -428,7 +429,10 @@ def test_a_torch_that_is_too_old(dry: Dry) -> None:
         file.write_text(text)
     (dry.folder / "account").mkdir()
     (dry.folder / "of_cpu").mkdir()
-    script = pathlib.Path(__file__).resolve().parents[2] / "src/ullage/drycard/in_python.py"
+    sources = pathlib.Path(__file__).resolve().parents[2] / "src/ullage"
+    (counter,) = re.findall(r'ullage_python\((.*)\)ullage_python', (sources / "base/optimizer_steps.h").read_text(), re.DOTALL)
+    script = dry.folder / "script.py"  # as cli/dry_run.cpp puts it together
+    script.write_text(counter + (sources / "drycard/in_python.py").read_text())
     (dry.folder / "imports.py").write_text(f"exec(open({str(script)!r}).read())\nprint('runs')")
     done = subprocess.run([dry.cpu, "imports.py"], cwd=dry.folder, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(dry.folder / "old"), "ULLAGE_DRYCARD_ACCOUNT": str(dry.folder / "account")})
