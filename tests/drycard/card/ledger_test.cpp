@@ -41,20 +41,20 @@ TEST(DryCardLedger, WritesTheStructOfThatCuda) {
 }
 
 // bitsandbytes 0.40 chooses its library by the runtime's version.
-TEST(DryCardLedger, StatesTheVersionOfTheRuntime) {
-  const auto version = [](const char* cuda, const char* function) {
-    const CardLibrary card({{"ULLAGE_DRYCARD_CUDA", cuda}});
-    int stated = 0;
-    EXPECT_EQ(card(function, &stated), 0);
-    return stated;
-  };
-  EXPECT_EQ(version("12.1", "cudaRuntimeGetVersion"), 12010);
-  EXPECT_EQ(version("12.1", "cudaDriverGetVersion"), 12090);
-  EXPECT_EQ(version("13.2", "cudaRuntimeGetVersion"), 13020);
-  EXPECT_EQ(version("13.2", "cudaDriverGetVersion"), 13020);  // a driver is never older than the runtime
-  EXPECT_EQ(version("11.8", "cudaRuntimeGetVersion"), 11080);
-  EXPECT_EQ(version("12", "cudaRuntimeGetVersion"), 12090);
+// A process has one machine, so each version has a case of its own.
+void expect_versions(const char* cuda, int runtime, int driver) {
+  const CardLibrary card({{"ULLAGE_DRYCARD_CUDA", cuda}});
+  int stated = 0;
+  EXPECT_EQ(card("cudaRuntimeGetVersion", &stated), 0);
+  EXPECT_EQ(stated, runtime);
+  EXPECT_EQ(card("cudaDriverGetVersion", &stated), 0);
+  EXPECT_EQ(stated, driver);
 }
+
+TEST(DryCardLedger, StatesTheVersionOfTheRuntime) { expect_versions("12.1", 12010, 12090); }
+TEST(DryCardLedger, StatesADriverNoOlderThanTheRuntime) { expect_versions("13.2", 13020, 13020); }
+TEST(DryCardLedger, StatesTheVersionOfAnOldRuntime) { expect_versions("11.8", 11080, 12090); }
+TEST(DryCardLedger, StatesTheNewestVersionItKnowsIfOneNumberIsGiven) { expect_versions("12", 12090, 12090); }
 
 TEST(DryCardLedger, OutlivesAProcessThatIsKilledAndGivesItsBytesBack) {
   CardLibrary card({{"ULLAGE_DRYCARD_MEMORY", std::to_string(kGib)}});
