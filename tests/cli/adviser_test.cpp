@@ -334,13 +334,14 @@ Advice advice_on_card(Bytes needs, const Tried& planned) {
 
 TEST(Adviser, OnACardThePlanIsARow) {
   Tried planned;
-  planned.end = Tried::End::Fits, planned.peak = 1900_MiB, planned.moved_out = 3_GiB;
+  planned.end = Tried::End::Fits, planned.peak = 1900_MiB, planned.moved_out = 3_GiB, planned.locked = 2_GiB;
   planned.plan.emplace(), planned.plan->recomputes = 7, planned.plan->spills = 2;
   const Advice advice = advice_on_card(3_GiB, planned);
   const Row* row = find(advice, "ullage_run");
   ASSERT_NE(row, nullptr);
   EXPECT_TRUE(row->fits.value_or(false));
   EXPECT_EQ(row->peak, 1900_MiB);
+  EXPECT_NE(row->note.find("2.00 GiB of host memory was locked"), std::string::npos) << row->note;
   EXPECT_EQ(row->name, "plan: 7 ops recomputed, 2 tensors moved");
   EXPECT_EQ(row->action, "ullage run --device cuda --memory 2GiB -- python train.py");
   EXPECT_EQ(find(advice_on_card(1_GiB, planned), "ullage_run"), nullptr) << "it fits as it is";

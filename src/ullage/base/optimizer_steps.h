@@ -10,7 +10,8 @@ inline constexpr const char* kOptimizerSteps = R"ullage_python(
 class OptimizerSteps:
     """Optimizers whose calls alternate make steps together, and a step ends with a call of the one that is called least
     often: a critic may be called five times for each call of its generator. It counts from its first call on, so the
-    total falls when it comes late. Optimizers that come when the others are over make steps of their own."""
+    total falls when it comes late. Optimizers that come when the others are over make steps of their own. The caller
+    sees to it that no two threads call at once."""
     RARELY, ONCE = 64, 12  # calls of another optimizer for each of its own from which on one ends no steps
     MOST_GROUPS = 64
 
@@ -18,22 +19,37 @@ class OptimizerSteps:
         self.numbers = {}  # of optimizers, by id
         self.references = []  # to optimizers, weak, by number
         self.calls = {}  # by number
+        self.all_calls = 0
+        self.last = {}  # by number: all_calls at its last call
         self.groups = []  # of optimizers whose calls alternate: for each the calls by number
         self.over = {}  # by the number of optimizers: steps of groups that are over
 
     def called(self, optimizer):
         one = self.number_of(optimizer)
         self.calls[one] = self.calls.get(one, 0) + 1
+        self.all_calls += 1
+        self.last[one] = self.all_calls
         at = next((i for i in reversed(range(len(self.groups))) if one in self.groups[i]), None)
         if at is not None:
             for later in self.groups[at + 1:]:
-                self.groups[at].update(later)
+                if any(self.references[other]() is not None for other in later):
+                    self.groups[at].update(later)
+                else:
+                    self.add(later, self.over)
             del self.groups[at + 1:]
+            if self.has_ended(self.groups[at], one):
+                self.add(self.groups.pop(), self.over)
+                self.groups.append({})
         elif not self.groups or not self.is_first_step(self.groups[-1]):
             self.groups.append({})
         self.groups[-1][one] = self.groups[-1].get(one, 0) + 1
         if len(self.groups) > self.MOST_GROUPS:
             self.add(self.groups.pop(0), self.over)
+
+    def has_ended(self, group, one):
+        """Returns whether one of the group's optimizers but `one`, which is called now, has not been called for long."""
+        long_ago = self.all_calls - self.RARELY * len(group)
+        return any(self.last[other] < long_ago for other in group if other != one)
 
     def is_first_step(self, group):
         """Returns whether the group may be a first step that goes on: it calls one optimizer after the other."""

@@ -141,6 +141,7 @@ class DryRuns final : public AdviseRuns {
     const report::RunReport& report = std::get<report::RunReport>(ran);
     tried.exit_code = report.end.exit_code, tried.interrupted = SignalForwarder::received() != 0;
     tried.peak = report.end.dry->peak, tried.plan = report.plan, tried.moved_out = report.moving.out;
+    tried.locked = report.end.dry->pinned_peak;
     tried.error = one_line(report.message);
     if (report.end.out_of_time) {
       tried.end = Tried::End::TimeOver;
@@ -149,7 +150,9 @@ class DryRuns final : public AdviseRuns {
     } else if (report.end.dry->findings > 0 && report.outcome == report::Outcome::Done) {
       tried.error = one_line(report.end.dry->finding_texts.front());
     } else if (report.outcome == report::Outcome::Done) {
-      tried.end = report.over_budget == Bytes{} ? Tried::End::Fits : Tried::End::RanOut;
+      // A program may catch the error of a request that was refused, and go on.
+      const bool fits = report.over_budget == Bytes{} && report.refused == 0;
+      tried.end = fits ? Tried::End::Fits : Tried::End::RanOut;
     } else if (report.outcome == report::Outcome::Infeasible || report.refused > 0) {
       tried.end = Tried::End::RanOut;
     } else if (tried.error.empty()) {

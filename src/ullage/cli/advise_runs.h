@@ -67,6 +67,7 @@ struct Tried {
   std::optional<predict::Prediction> prediction;  // on the CPU
   std::optional<report::PlanFollowed> plan;       // of an order with `planned`: the plan that was followed
   Bytes moved_out;                                // of such an order: bytes that left the card
+  Bytes locked;                                   // and the most host memory that was locked for them
   std::vector<Choice> choices;                    // of a shipped program
   std::optional<advise::Effect> effect;           // of the trial's options, as the program says
   std::vector<std::string> typed;                 // a shipped program with these options, as a person writes it

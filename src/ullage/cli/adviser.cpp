@@ -185,8 +185,10 @@ class Adviser final {
     row.name = "plan: tensors are moved on demand";
     if (tried.plan)
       row.name = fmt::format("plan: {} ops recomputed, {} tensors moved", tried.plan->recomputes, tried.plan->spills);
-    row.note = fmt::format("{} left the card in the steps of this run; what that costs is not known without a card",
-                           to_string(tried.moved_out));
+    row.note = fmt::format(
+        "{} left the card in the steps of this run, and {} of host memory was locked for them; what that "
+        "costs is not known without a card",
+        to_string(tried.moved_out), to_string(tried.locked));
     return row;
   }
 

@@ -43,6 +43,8 @@ class Account:
         self.error = None  # the one that ended it
         self.steps = OptimizerSteps()  # of base/optimizer_steps.h, whose text stands before this one
         self.lock = threading.Lock()
+        self.lock_of_steps = threading.Lock()
+        self.steps_seen = 0  # if most_steps: when the last call of an optimizer ended
         self.written = False
         self.values = None
         self.last_pass = []  # what finish() keeps alive
@@ -51,12 +53,14 @@ class Account:
     # ---- steps
 
     def optimizer_stepped(self, optimizer, *_):
-        before = self.steps.total()
-        self.steps.called(optimizer)
-        if not self.most_steps:
-            return
-        now = self.steps.total()
-        if max(self.steps.calls.values()) >= MOST_CALLS:
+        with self.lock_of_steps:
+            self.steps.called(optimizer)
+            if not self.most_steps:
+                return
+            before, self.steps_seen = self.steps_seen, self.steps.total()
+            now = self.steps_seen
+        # A program may make a new optimizer for each step, so that none is called often.
+        if max(*self.steps.calls.values(), now) >= MOST_CALLS:
             self.end("steps")
         elif now != before and now >= self.most_steps and not self.waits_for_an_optimizer():
             self.end("steps")
@@ -235,7 +239,7 @@ def with_workspaces(snapshot):
     given = set(zip(at[:count], sizes[:count]))
     frame = {"filename": "??", "line": 0, "name": "at::cuda::getNewWorkspace()"}
     blocks = [(block.get("address"), block) for segment in snapshot["segments"] for block in segment["blocks"]]
-    for address, one in blocks + [(event["addr"], event) for trace in snapshot["device_traces"] for event in trace]:
+    for address, one in blocks + [(event.get("addr"), event) for trace in snapshot["device_traces"] for event in trace]:
         if (address, one.get("requested_size", one["size"])) in given and one.get("action", "alloc") == "alloc":
             one["frames"] = [frame, *one.get("frames", [])]
     return snapshot

@@ -104,10 +104,9 @@ ULLAGE_CARD_API int cublasGemmStridedBatchedEx(void* handle, int, int, int, int,
   return product(handle, "cublasGemmStridedBatchedEx", a, b, c);
 }
 ULLAGE_CARD_API int cublasLtMatmul(void*, void*, const void*, const void* a, void*, const void* b, void*, const void*,
-                                   const void* c, void*, void* d, void*, const void*, void* workspace,
-                                   std::size_t bytes, void* stream) {
+                                   const void* c, void*, void* d, void*, const void*, void* workspace, std::size_t,
+                                   void* stream) {
   note_library_work();
-  note_workspace(workspace, bytes);
   const Address pointers[] = {reinterpret_cast<Address>(a), reinterpret_cast<Address>(b), reinterpret_cast<Address>(c),
                               reinterpret_cast<Address>(d), reinterpret_cast<Address>(workspace)};
   give_kernel(stream, "cublasLtMatmul", pointers);

@@ -46,13 +46,15 @@ def _ullage_prepare():
         ops.TorchBindOpOverload._fallthrough_keys = lambda self: [*keys_of(self), key]
 
     def count_steps():
-        steps, told = OptimizerSteps(), [0]
+        import threading
+        steps, told, lock = OptimizerSteps(), [0], threading.Lock()
         def stepped(optimizer, *_):
-            steps.called(optimizer)
-            total = steps.total()
-            if total != told[0]:
-                told[0] = total
-                steps_are(total)
+            with lock:
+                steps.called(optimizer)
+                total = steps.total()
+                if total != told[0]:
+                    told[0] = total
+                    steps_are(total)
         sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook(stepped)
 
     # Names the parameters of all living modules before the first call of a module and each optimizer's first step.
