@@ -78,7 +78,7 @@ Status HostTier::lock_up_to(Bytes end) {
     const Bytes piece = std::min(kLockedAtOnce, memory_.size - counts_.locked);
     const Status locked = driver_.pin(pointer(memory_.begin + counts_.locked), piece);
     counts_.lock_failure = locked ? "" : locked.error().message;
-    ULLAGE_TRY(locked);
+    if (!locked) return locked.error();
     counts_.locked += piece;
   }
   return success();
