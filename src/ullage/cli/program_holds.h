@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Holds programs up that take memory faster than pools can give it up. A process with a pool writes tensors out at the
-// rate of the disk; a compiler that it started takes 150 MiB in 0.2 s. Such a program is stopped (SIGSTOP) before it
-// takes what is not there, and goes on (SIGCONT) when the pools have made room. Edit this if programs pass the budget,
-// or wait for room that is there.
+// Holds programs that take memory faster than pools can give it up. A process with a pool writes tensors out at the
+// rate of the disk; a compiler that it started takes 150 MiB in 0.2 s. The launcher stops such a program (SIGSTOP)
+// before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. Edit this if programs
+// pass the budget, or wait for room that is there.
 
 #include "ullage/store/ledger.h"
 
@@ -14,7 +14,7 @@
 
 namespace ullage::cli {
 
-// A process of the tree that runs a program of its own and has no slot: nothing makes it wait but a signal.
+// A process of the tree that runs a program of its own and has no pool: nothing makes it wait but a signal.
 struct Program {
   std::int32_t pid = 0;
   Bytes resident;

@@ -239,16 +239,15 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
 
 namespace {
 
-// A child by fork keeps its slot if it runs another program, but that program has no pool yet.
-bool has_a_pool(const store::LedgerSlot* slot, bool runs_a_program) {
-  return slot != nullptr && !(runs_a_program && slot->parent.load() != 0);
-}
+// `slot`: of a process that runs a program of its own; null: it has none. A child by fork keeps its slot when it begins
+// to run another program, but that program has no pool yet.
+bool has_a_pool(const store::LedgerSlot* slot) { return slot != nullptr && slot->parent.load() == 0; }
 
 // Returns the programs that have no pool. A process makes room before it starts one, for as much as one took before.
 std::vector<Program> programs_of(store::LedgerPage& page, const std::vector<TreeMember>& now) {
   std::vector<Program> programs;
   for (const TreeMember& member : now) {
-    if (!member.runs_a_program || has_a_pool(slot_of(page, member.pid), true)) continue;
+    if (!member.runs_a_program || has_a_pool(slot_of(page, member.pid))) continue;
     store::raise_to(page.largest_program, member.resident.anonymous.count);
     programs.push_back({member.pid, member.resident.anonymous});
   }
@@ -267,7 +266,7 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     if (slot != nullptr) slot->rss_counted.store(slot->rss.load());
     const store::ResidentPages before = std::exchange(member.resident, store::resident_pages_of(member.pid));
     if (member.resident.all() == Bytes{}) return std::nullopt;
-    if (!has_a_pool(slot, true) && !member.runs_a_program && runs_a_program(member.pid))
+    if (!has_a_pool(slot) && !member.runs_a_program && runs_a_program(member.pid))
       return std::nullopt;  // since the count
     member.proportional = saturating_sub(member.proportional + member.resident.all(), before.all());
     const Bytes copies = std::min(member.with_others, copies_of(member, before, slot));

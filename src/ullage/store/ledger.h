@@ -173,7 +173,7 @@ struct LedgerPage {
   Word card{0};               // number of the budgeted card plus 1; 0: the budget is the process's memory
   Word host_memory{0};        // most bytes of locked host memory for tensors evicted from the card
   Word tree_peak{0};          // most resident bytes of the tree's processes together; 0: only one process, or a card
-  Word largest_program{0};    // most bytes that one program without a slot has held
+  Word largest_program{0};    // most bytes that one program without a pool has held
   Word room_for_programs{0};  // bytes that pools leave to programs without a pool, or have to make room for
   Word programs_held_us{0};   // for how long the launcher stopped such programs until there was room, in all
   Word counts_asked{0};       // how often processes have asked the launcher to count the tree again
@@ -263,7 +263,7 @@ bool is_alive(const LedgerSlot& slot);
 //   none would be served;
 // - for each process, the own one too: the copies of shared pages that are expected (copies_expected), and those made
 //   since that count (diverged - diverged_counted);
-// - the room for programs that have no slot (room_for_programs).
+// - the room for programs that have no pool (room_for_programs).
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that children of the process hold only because it was in the process's pool at the fork.
 Bytes inherited_from(const LedgerSlot& own);

@@ -25,7 +25,7 @@ class Tree {
   // The part of others() that children of this process hold only because it was in its pool at the fork. Had this
   // process evicted it before, they would not. Never more than that, but it may be less.
   virtual Bytes inherited() = 0;
-  // The most that one program without a slot, such as a compiler, has held so far.
+  // The most that one program without a pool, such as a compiler, has held so far.
   virtual Bytes largest_program() = 0;
   // How many of the others there are now.
   virtual std::uint64_t processes() = 0;
