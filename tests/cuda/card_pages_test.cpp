@@ -128,6 +128,39 @@ TEST_F(CardPagesTest, CarriesAStoreThatRoundsToThem) {
   EXPECT_LE(stand_in_counts().used_peak, (12_MiB).count);
 }
 
+// Each page that leaves is unmapped once, and each page that comes is mapped once.
+TEST_F(CardPagesTest, AreMappedNowhereWhileTheyAreIdleAfterAnEviction) {
+  using store::DriverCalls;
+  CardTest::open(64_MiB);
+  pages_ = std::make_unique<CardPages>(*driver_);
+  store::FixedLimit limit(8_MiB);
+  auto store = store::Store::create(*pages_, limit);
+  ASSERT_TRUE(store) << store.error().text();
+  const Address evicted = std::get<Address>((*store)->allocate(8_MiB));
+  DriverCalls before = driver_->calls();
+  const auto calls = [&] {
+    DriverCalls now = driver_->calls();
+    for (std::size_t i = 0; i < now.size(); ++i) now[i] -= before[i];
+    before = driver_->calls();
+    return now;
+  };
+  // create, map, allow, unmap, release
+  (*store)->vacate(evicted);
+  EXPECT_EQ(calls(), (DriverCalls{0, 0, 0, 1, 0}));
+  const Address other = std::get<Address>((*store)->allocate(6_MiB));
+  EXPECT_EQ(calls(), (DriverCalls{0, 3, 1, 0, 0}));
+  (*store)->free(other);
+  EXPECT_EQ(calls(), DriverCalls{});
+  const Address staged = std::get<Address>((*store)->stage(evicted));
+  EXPECT_EQ(calls(), (DriverCalls{0, 4, 1, 1, 0})) << "three pages were mapped elsewhere";
+  EXPECT_EQ(staged, evicted);
+  ASSERT_TRUE((*store)->settle(evicted, staged, store::Access::ReadWrite));
+  EXPECT_EQ(calls(), DriverCalls{});
+  (*store)->vacate(evicted);
+  EXPECT_EQ((*store)->drop_idle(), 8_MiB);
+  EXPECT_EQ(calls(), (DriverCalls{0, 0, 0, 1, 4}));
+}
+
 TEST_F(CardPagesTest, ServeOtherSizesWithoutACallOfTheDriver) {
   CardTest::open(64_MiB);
   pages_ = std::make_unique<CardPages>(*driver_);

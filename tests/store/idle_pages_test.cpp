@@ -94,6 +94,18 @@ TEST(IdlePages, OfACardAreCutAndJoined) {
   EXPECT_EQ(idle.bytes(), 0_B);
 }
 
+TEST(IdlePages, OfACardMayHaveNoAddress) {
+  IdlePages idle(IdlePages::Join::Yes);
+  idle.add(pages(0, 4_MiB));
+  idle.add_unmapped(6_MiB);
+  EXPECT_EQ(idle.bytes(), 10_MiB);
+  EXPECT_FALSE(idle.take_whole(6_MiB)) << "they are mapped nowhere";
+  EXPECT_EQ(idle.take_unmapped(2_MiB), 2_MiB);
+  EXPECT_EQ(idle.take_unmapped(8_MiB), 4_MiB) << "all that there are";
+  EXPECT_EQ(idle.take_unmapped(2_MiB), 0_B);
+  EXPECT_EQ(idle.bytes(), 4_MiB);
+}
+
 TEST(IdlePages, OfACardAreMovedInAsFewPiecesAsPossible) {
   IdlePages idle(IdlePages::Join::Yes);
   idle.add(pages(0, 2_MiB));

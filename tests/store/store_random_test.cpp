@@ -28,6 +28,64 @@ Bytes draw_size(std::mt19937_64& random) {
   }
 }
 
+// As a card has them: pages of 2 MiB, which may also be held without an address. Every change is checked: a page is
+// mapped where none is, and taken off where one is.
+class PagesOfACard final : public Pages {
+ public:
+  ~PagesOfACard() override { EXPECT_EQ(Bytes{mapped_.size() * kHugePage.count} + unmapped_, held_); }
+
+  Bytes granularity() const override { return kHugePage; }
+  Result<AddressRange> reserve(Bytes wanted) override { return AddressRange{Address{1ull << 40}, wanted}; }
+  bool fill(Address at, Bytes length, PageKind kind) override {
+    EXPECT_EQ(kind, PageKind::Huge);
+    put(at, length);
+    held_ += length;
+    return true;
+  }
+  bool move(Address from, Address to, Bytes length) override { return unmap(from, length) && remap(to, length); }
+  void drop(Address at, Bytes length) override {
+    take(at, length);
+    held_ -= length;
+  }
+  bool protect(Address, Bytes, Access) override { return true; }
+  bool holds_unmapped() const override { return true; }
+  bool unmap(Address at, Bytes length) override {
+    take(at, length);
+    unmapped_ += length;
+    return true;
+  }
+  bool remap(Address at, Bytes length) override {
+    EXPECT_LE(length, unmapped_);
+    unmapped_ -= length;
+    put(at, length);
+    return true;
+  }
+  void drop_unmapped(Bytes length) override {
+    EXPECT_LE(length, unmapped_);
+    unmapped_ -= length, held_ -= length;
+  }
+
+  Bytes held() const { return held_; }
+
+ private:
+  void put(Address at, Bytes length) {
+    for (Bytes done; done < length; done += kHugePage)
+      EXPECT_TRUE(mapped_.insert((at + done).value).second) << "mapped twice";
+  }
+  void take(Address at, Bytes length) {
+    for (Bytes done; done < length; done += kHugePage) EXPECT_EQ(mapped_.erase((at + done).value), 1u) << "not mapped";
+  }
+
+  std::set<std::uint64_t> mapped_;
+  Bytes unmapped_;
+  Bytes held_;
+};
+
+// Whole pages: whoever allocates from a card's store serves smaller requests elsewhere.
+Bytes draw_size_for_a_card(std::mt19937_64& random) {
+  return random() % 4 == 0 ? Bytes{1 + random() % 20} * kHugePage.count : Bytes{65536 + random() % 9000000};
+}
+
 class Model {
  public:
   Model(Store& store, bool real) : store_(store), real_(real) {}
@@ -78,8 +136,10 @@ class Model {
     away_.insert(it->first);
   }
 
-  // Brings such a range back: stages pages, fills them, and settles them or gives up.
-  void bring_back(bool settle, Bytes limit) {
+  enum class After { Settle, GiveUp, Free };
+  // Brings such a range back: stages pages, fills them, and settles them. Or gives up; or the storage is freed
+  // meanwhile.
+  void bring_back(After after, Bytes limit) {
     if (away_.empty()) return;
     const Address at = *away_.begin();
     Block& block = blocks_.at(at);
@@ -88,7 +148,12 @@ class Model {
       ASSERT_GT(refusal->needed, limit) << "refused although it fits";
       return;
     }
-    if (!settle) return store_.unstage(std::get<Address>(staged));
+    if (after == After::Free) {
+      ASSERT_EQ(store_.free(at), block.size);
+      live_ -= block.size, vacated_ -= store_.span(block.size);
+      blocks_.erase(at), away_.erase(at);
+    }
+    if (after != After::Settle) return store_.unstage(std::get<Address>(staged));
     mark(std::get<Address>(staged), block.size, block.stamp);
     ASSERT_TRUE(store_.settle(at, std::get<Address>(staged), Access::Read));
     ASSERT_TRUE(marked(at, block.size, block.stamp)) << "its bytes did not come along";
@@ -165,6 +230,7 @@ class Model {
 };
 
 void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
+  const bool on_card = pages.holds_unmapped();
   const Bytes limit_bytes = 192_MiB;
   FixedLimit limit(limit_bytes);
   auto made = Store::create(pages, limit, {.address_space = Bytes{1ull << 40}, .most_pieces = most_pieces});
@@ -175,13 +241,17 @@ void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
     // Live bytes grow and shrink in waves, so that the limit is reached and idle pages of every kind collect.
     const bool growing = (i / 20000) % 2 == 0;
     if (model.count() == 0 || random() % 100 < (growing ? 60u : 42u)) {
-      model.allocate(draw_size(random), limit_bytes);
+      model.allocate(on_card ? draw_size_for_a_card(random) : draw_size(random), limit_bytes);
     } else {
       model.free(random());
     }
     if (random() % 100 == 0 && model.count() > 0) model.vacate(random());
     if (random() % 150 == 0) model.hand_over(limit_bytes);
-    if (random() % 60 == 0) model.bring_back(random() % 8 != 0, limit_bytes);
+    if (random() % 60 == 0) {
+      constexpr Model::After kOther[] = {Model::After::GiveUp, Model::After::Free};
+      const std::uint64_t draw = random() % 16;
+      model.bring_back(draw < 2 ? kOther[draw] : Model::After::Settle, limit_bytes);
+    }
     if (i % 64 == 0) model.check(limit_bytes);
   }
   while (model.count() > 0 && !testing::Test::HasFatalFailure()) model.free(0);
@@ -198,6 +268,11 @@ void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
 TEST(StoreRandom, AMillionOperationsWithNothingBehind) {
   NoPages pages;
   run(pages, false, 1'000'000, 16384);
+}
+
+TEST(StoreRandom, AHundredThousandOperationsOnACard) {
+  PagesOfACard pages;
+  run(pages, false, 100'000, 16384);
 }
 
 TEST(StoreRandom, AMillionOperationsOnTheSystem) {

@@ -138,7 +138,8 @@ class DryRuns final : public AdviseRuns {
       tried.error = refusal->message, tried.exit_code = refusal->exit_code;
       return tried;
     }
-    const report::RunReport& report = std::get<report::RunReport>(ran);
+    const report::RunReport& report = std::get<DryBudgetDone>(ran).report;
+    tried.last_lines = std::get<DryBudgetDone>(ran).last_lines;
     tried.exit_code = report.end.exit_code, tried.interrupted = SignalForwarder::received() != 0;
     tried.peak = report.end.dry->peak, tried.plan = report.plan, tried.moved_out = report.moving.out;
     tried.locked = report.end.dry->pinned_peak;
@@ -157,6 +158,7 @@ class DryRuns final : public AdviseRuns {
       tried.end = Tried::End::RanOut;
     } else if (tried.error.empty()) {
       tried.error = fmt::format("the program ended with exit code {}", report.end.exit_code);
+      if (!tried.last_lines.empty()) tried.error += ", and its last line is: " + one_line(tried.last_lines.back());
     }
     return tried;
   }

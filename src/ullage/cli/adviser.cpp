@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <latch>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -252,12 +254,21 @@ class Adviser final {
       setting.sets_malloc = setting.sets_malloc || std::getenv(name) != nullptr;
     trials_ = advise::trials_for(facts_, setting);
     std::vector<TrialOutcome> outcomes(trials_.size());
-    // The search of a size is a chain of runs, so it begins first.
+    // The search of a size is a chain of runs, so it begins first. When a size fits, it stops until all else was tried.
+    const std::optional<Bytes> needs = advice_.plain.peak;
     std::optional<Row> size, plan;
-    std::vector<std::function<void()>> work = {[&, needs = advice_.plain.peak] { size = search_knob(needs); },
+    std::latch one_fits(1);
+    std::vector<std::function<void()>> work = {[&] {
+                                                 size = search_knob(needs, Search::UntilOneFits);
+                                                 one_fits.count_down();
+                                               },
                                                [&] { plan = plan_on_card(); }, [&] { find_refusal(); }};
     for (std::size_t i = 0; i < trials_.size(); ++i)
       work.push_back([&, i] { outcomes[i] = runner_.outcome_of(trials_[i]); });
+    work.push_back([&] {
+      one_fits.wait();
+      if (size) size = search_knob(needs, Search::ToTheEnd);
+    });
     const std::size_t at_once = runner_.side_by_side();
     side_by_side(work, at_once);
     for (std::size_t i = 0; i < trials_.size(); ++i) {
@@ -267,7 +278,10 @@ class Adviser final {
       keep(trials_[i], std::move(outcomes[i]));
     }
     if (plan) advice_.rows.push_back(std::move(*plan));
-    if (size) advice_.rows.push_back(std::move(*size));
+    if (size) {
+      if (at_fitting_.step && !on_card()) steps_.push_back({size->id, *at_fitting_.step});
+      advice_.rows.push_back(std::move(*size));
+    }
     try_options();
   }
 
@@ -297,20 +311,23 @@ class Adviser final {
     advice_.rows.push_back(std::move(outcome.row));
   }
 
-  // `needs`: the peak of the program as it is, if known.
-  std::optional<Row> search_knob(std::optional<Bytes> needs) {
+  enum class Search { UntilOneFits, ToTheEnd };
+  // `needs`: the peak of the program as it is, if known. Runs no size twice.
+  std::optional<Row> search_knob(std::optional<Bytes> needs, Search until) {
     if (!question_.knob || plain_.end == Tried::End::TimeOver) return std::nullopt;
     const Knob& knob = *question_.knob;
-    Tried at_found;
     const SizeTried at_first{plain_.end == Tried::End::Fits, needs};
     const SizesFound found = search_sizes(knob.value, at_first, question_.memory, [&](std::int64_t size) {
-      if (runner_.is_over()) return std::optional<SizeTried>();
+      if (const auto known = sizes_tried_.find(size); known != sizes_tried_.end()) return std::optional(known->second);
+      const bool enough = until == Search::UntilOneFits && !fitting_.empty();
+      if (enough || runner_.is_over()) return std::optional<SizeTried>();
       TryOrder one = runner_.order();
       one.knobs = {Knob{knob.name, size}};
       Tried tried = runner_.judge(one, fmt::format("{} {}", knob.name, size));
       if (tried.end == Tried::End::Failed || tried.end == Tried::End::TimeOver) return std::optional<SizeTried>();
       const SizeTried result{tried.end == Tried::End::Fits, tried.peak};
-      if (result.fits) at_found = std::move(tried), fitting_ = one.knobs;
+      if (result.fits) at_fitting_ = std::move(tried), fitting_ = one.knobs;
+      sizes_tried_.emplace(size, result);
       return std::optional(result);
     });
     if (!found.fits || *found.fits == knob.value) return std::nullopt;
@@ -321,8 +338,7 @@ class Adviser final {
                            sure ? "the largest that fits" : "fits; larger ones were not tried");
     row.effect = advise::Effect::Different;
     row.fits = true;
-    row.peak = at_found.peak, row.curve = std::move(at_found.curve);
-    if (at_found.step && !on_card()) steps_.push_back({row.id, *at_found.step});
+    row.peak = at_fitting_.peak, row.curve = at_fitting_.curve;
     if (*found.fits < knob.value) row.action = advise::smaller_size(knob, *found.fits);
     return row;
   }
@@ -556,8 +572,10 @@ class Adviser final {
   }
 
   std::vector<Timed> steps_;
-  std::optional<Seconds> without_ullage_;        // a step of the program as it is
+  std::optional<Seconds> without_ullage_;  // a step of the program as it is
+  std::map<std::int64_t, SizeTried> sizes_tried_;
   std::vector<Knob> fitting_;                    // the largest size that fits
+  Tried at_fitting_;                             // the run at that size
   std::vector<std::pair<Trial, bool>> to_time_;  // trials that fit, and whether they needed `if_refused`
 };
 

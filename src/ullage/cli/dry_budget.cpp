@@ -3,6 +3,7 @@
 #include "ullage/cli/dry_run.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/signals.h"
+#include "ullage/cli/take_runner.h"
 #include "ullage/store/ledger.h"
 
 #include <csignal>
@@ -11,8 +12,8 @@
 
 namespace ullage::cli {
 
-std::variant<report::RunReport, Refusal> DryRunner::run_in_budget(const Launch& program, const DryOrder& order,
-                                                                  Bytes budget) {
+std::variant<DryBudgetDone, Refusal> DryRunner::run_in_budget(const Launch& program, const DryOrder& order,
+                                                              Bytes budget) {
   const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
   Launch launch_it = program;
   const Result<std::filesystem::path> account = put_under(launch_it, order);
@@ -27,7 +28,9 @@ std::variant<report::RunReport, Refusal> DryRunner::run_in_budget(const Launch& 
   if (const auto* failure = std::get_if<NotStarted>(&ended)) return not_started(launch_it, failure->reason);
   auto& end = std::get<report::ProcessEnd>(ended);
   end.dry = count(order, *account);
-  return report::summarize(ledger->page(), end);
+  DryBudgetDone done{report::summarize(ledger->page(), end), {}};
+  if (order.quiet_program) done.last_lines = last_lines_of(*account / "outputs");
+  return done;
 }
 
 }  // namespace ullage::cli

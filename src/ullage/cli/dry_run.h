@@ -50,6 +50,12 @@ struct DryDone {
   std::vector<std::string> last_lines;  // of a quiet program's output
 };
 
+// The same for a run within a budget.
+struct DryBudgetDone {
+  report::RunReport report;
+  std::vector<std::string> last_lines;
+};
+
 // Holds the stand-ins for one torch and runs programs on them, any number of times. All its files are in a scratch
 // folder that is removed with it.
 class DryRunner final {
@@ -67,7 +73,7 @@ class DryRunner final {
   // Runs the program with Ullage's session on the card, held to `budget` bytes of it. Like `ullage run --dry --memory`,
   // but it says nothing and writes no files. `order.has_budget` must be set. Returns a Refusal only if the program was
   // not started. May be called on several threads at once.
-  std::variant<report::RunReport, Refusal> run_in_budget(const Launch& program, const DryOrder& order, Bytes budget);
+  std::variant<DryBudgetDone, Refusal> run_in_budget(const Launch& program, const DryOrder& order, Bytes budget);
 
   // For a caller that launches by itself, under a budget: puts the card under `program`, which must end before this
   // object does. Returns the folder of its account: the files in which the card and Python write what they counted.

@@ -3,8 +3,6 @@
 
 #include "ullage/base/check.h"
 
-#include <vector>
-
 namespace ullage::cuda {
 
 using abi::kSuccess;
@@ -16,6 +14,7 @@ CardPages::~CardPages() {
     driver_.unmap(Address{at}, granularity());
     driver_.release(handle);
   }
+  for (const abi::Handle handle : unmapped_) driver_.release(handle);
   driver_.unreserve(reserved_);
 }
 
@@ -50,34 +49,47 @@ bool CardPages::fill(Address at, Bytes length, store::PageKind kind) {
 }
 
 bool CardPages::move(Address from, Address to, Bytes length) {
-  if (!driver_.synchronize(from, length) || driver_.unmap(from, length) != kSuccess) return false;
-  for (Bytes done; done < length; done += granularity()) {
-    auto page = behind_.extract((from + done).value);
-    ULLAGE_CHECK(!page.empty(), "pages are moved from addresses that have none");
-    page.key() = (to + done).value;
-    behind_.insert(std::move(page));
-  }
-  if (map_all(to, length)) {
-    driver_.fresh(to, length);
-    return true;
-  }
-  // Maps the pages at `from` again, where the caller expects them.
-  for (Bytes done; done < length; done += granularity()) {
-    auto page = behind_.extract((to + done).value);
-    page.key() = (from + done).value;
-    behind_.insert(std::move(page));
-  }
-  ULLAGE_CHECK(map_all(from, length), "the card did not map pages again where they were before");
+  if (!unmap(from, length)) return false;
+  if (remap(to, length)) return true;
+  ULLAGE_CHECK(remap(from, length), "the card did not map pages again where they were before");
   return false;
 }
 
-// Maps all pages of the range, or none.
-bool CardPages::map_all(Address at, Bytes length) {
+bool CardPages::unmap(Address at, Bytes length) {
+  if (!driver_.synchronize(at, length) || driver_.unmap(at, length) != kSuccess) return false;
+  for (Bytes left = length; left > Bytes{};) {
+    left -= granularity();
+    const auto page = behind_.extract((at + left).value);
+    ULLAGE_CHECK(!page.empty(), "pages are taken off addresses that have none");
+    unmapped_.push_back(page.mapped());
+  }
+  return true;
+}
+
+bool CardPages::remap(Address at, Bytes length) {
+  const std::size_t pages = length.count / granularity().count;
+  ULLAGE_CHECK(pages <= unmapped_.size(), "fewer pages are unmapped");
   Bytes done;
-  while (done < length && driver_.map(at + done, behind_.at((at + done).value)) == kSuccess) done += granularity();
-  if (done == length && driver_.allow(at, length) == kSuccess) return true;
-  if (done > Bytes{}) driver_.unmap(at, done);
-  return false;
+  for (; done < length; done += granularity()) {
+    if (driver_.map(at + done, unmapped_[unmapped_.size() - 1 - done.count / granularity().count]) != kSuccess) break;
+  }
+  if (done < length || driver_.allow(at, length) != kSuccess) {
+    if (done > Bytes{}) driver_.unmap(at, done);
+    return false;
+  }
+  for (Bytes given; given < length; given += granularity()) {
+    behind_.emplace((at + given).value, unmapped_.back());
+    unmapped_.pop_back();
+  }
+  driver_.fresh(at, length);
+  return true;
+}
+
+void CardPages::drop_unmapped(Bytes length) {
+  for (Bytes done; done < length; done += granularity()) {
+    driver_.release(unmapped_.back());
+    unmapped_.pop_back();
+  }
 }
 
 void CardPages::drop(Address at, Bytes length) {

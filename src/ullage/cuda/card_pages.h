@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 namespace ullage::cuda {
 
@@ -35,12 +36,17 @@ class CardPages final : public store::Pages {
   // Has no effect: what is mapped can be read and written, and no access is reported.
   bool protect(Address, Bytes, store::Access) override { return true; }
 
- private:
-  bool map_all(Address at, Bytes length);
+  bool holds_unmapped() const override { return true; }
+  bool unmap(Address at, Bytes length) override;
+  // If the last call was unmap() with the same length, the bytes of the pages are in the same order as before.
+  bool remap(Address at, Bytes length) override;
+  void drop_unmapped(Bytes length) override;
 
+ private:
   Driver& driver_;
   store::AddressRange reserved_{};
   std::unordered_map<std::uint64_t, abi::Handle> behind_;  // pages by the address that they are mapped at
+  std::vector<abi::Handle> unmapped_;                      // the last one is mapped first
 };
 
 }  // namespace ullage::cuda

@@ -124,6 +124,12 @@ std::optional<IdlePiece> IdlePages::take_to_move(PageKind kind, Bytes at_most) {
   return piece;
 }
 
+Bytes IdlePages::take_unmapped(Bytes at_most) {
+  const Bytes taken = std::min(at_most, unmapped_);
+  unmapped_ -= taken, bytes_ -= taken;
+  return taken;
+}
+
 std::optional<IdlePiece> IdlePages::cut_run(Bytes at_most) {
   const std::optional<AddressRange> run = runs_->take_up_to(at_most);
   if (!run) return std::nullopt;

@@ -16,9 +16,8 @@
 // pieces shorter than kLeastMove, too small to be worth a mapping; they are only ever given back.
 //
 // On a card (Join::Yes) each page is a mapping of its own. So neighbouring pages are one run, wherever they came from,
-// and a request gets the begin of the best-fitting run. Pages are moved only if no run is long enough, because each
-// move costs calls of the driver. A step of nanoGPT in 7 GiB then gives access and unmaps 142 times, with whole ranges
-// 2,558 times.
+// and a request gets the begin of the best-fitting run. Pages of evicted storages are idle without an address, because
+// each mapping costs a call of the driver. A request gets them only if no run is long enough.
 
 #include "ullage/store/address_space.h"
 #include "ullage/store/pages.h"
@@ -65,6 +64,12 @@ class IdlePages final {
   void add(Range range);
   void add(IdlePiece piece);
 
+  // Pages without an address, with Join::Yes alone.
+  void add_unmapped(Bytes size) { unmapped_ += size, bytes_ += size; }
+  // Takes `at_most` of them, or all that there are.
+  Bytes take_unmapped(Bytes at_most);
+  Bytes unmapped() const { return unmapped_; }
+
   // Takes the most recently added whole range of just this size; with Join::Yes, a part of a run. Nothing if there is
   // none.
   std::optional<Range> take_whole(Bytes size);
@@ -76,6 +81,7 @@ class IdlePages final {
   // small pieces, huge pieces, and the oldest range. Returns nothing if no pages are idle.
   std::optional<IdlePiece> take_to_drop(Bytes at_most);
 
+  // Of all idle pages, unmapped ones included.
   Bytes bytes() const { return bytes_; }
   std::size_t pieces() const {
     return runs_ ? runs_->gaps() : in_ranges_ + huge_.size() + small_.size() + crumbs_.size();
@@ -97,7 +103,8 @@ class IdlePages final {
   std::optional<IdlePiece> cut_run(Bytes at_most);
   void sweep_crumb(std::vector<IdlePiece>& from);
 
-  std::optional<AddressSpace> runs_;  // with Join::Yes: all that is idle; else nothing
+  std::optional<AddressSpace> runs_;  // with Join::Yes: all that is idle and mapped; else nothing
+  Bytes unmapped_;
   Ranges ranges_;
   std::unordered_map<std::uint64_t, std::deque<Ranges::iterator>> by_size_;  // each oldest first
   std::vector<IdlePiece> huge_, small_, crumbs_;

@@ -56,6 +56,15 @@ class Pages {
 
   // Sets the access to the pages of the range; move() keeps it. False: the system refused.
   virtual bool protect(Address at, Bytes length, Access access) = 0;
+
+  // Can pages be held without an address? The next three functions are called only then.
+  virtual bool holds_unmapped() const { return false; }
+  // Takes the pages off the range, which stays reserved. False: the system refused; they are still there.
+  virtual bool unmap(Address, Bytes /*length*/) { return false; }
+  // Maps as many of the unmapped pages at a range that has none; their bytes are undefined. False: the system refused.
+  virtual bool remap(Address, Bytes /*length*/) { return false; }
+  // Gives as many of the unmapped pages back to the system.
+  virtual void drop_unmapped(Bytes /*length*/) {}
 };
 
 // Maps no memory: for simulation and for tests of placement alone.

@@ -85,7 +85,7 @@ Bytes Store::free(Address at, bool gives_back) {
     Live& live = live_at(at);
     asked = live.asked;
     if (live.range.pieces.empty()) {
-      space_.give({at, live.range.size});
+      if (!staged_.contains(at.value)) space_.give({at, live.range.size});  // else unstage() does
       counts_.vacated -= live.range.size;
     } else {
       counts_.present -= asked;
@@ -148,6 +148,10 @@ void Store::vacate(Address at, bool keeps_pages) {
   counts_.present -= live.asked;
   live_pieces_ -= range.pieces.size();
   const bool moves = can_move_ && keeps_pages;
+  if (moves && pages_.holds_unmapped()) {
+    range.pieces.clear();
+    return take_off(at, range.size);
+  }
   const std::optional<Address> to = moves ? space_.take(range.size, alignment_of(range.size)) : std::nullopt;
   Range gone{to.value_or(at), range.size, {}};
   std::swap(gone.pieces, range.pieces);
@@ -162,6 +166,13 @@ void Store::vacate(Address at, bool keeps_pages) {
     space_.give({*to, gone.size});
   }
   counts_.resident -= gone.size;
+}
+
+// Takes the pages off a range that keeps its addresses. They are idle then, or the system's if it does not unmap them.
+void Store::take_off(Address at, Bytes length) {
+  if (can_move_ && pages_.unmap(at, length)) return idle_.add_unmapped(length);
+  pages_.drop(at, length);
+  counts_.resident -= length;
 }
 
 // Moves the pages of `range`, which are at the addresses from `from` on, to the range's own addresses, piece by piece.
@@ -181,7 +192,8 @@ std::variant<Address, Refusal> Store::stage(Address at) {
   const std::lock_guard guard(lock_);
   const Live& live = live_at(at);
   const Bytes size = live.range.size;
-  Placed placed = place(size, alignment_of(size), size);
+  const std::optional<Address> fixed = pages_.holds_unmapped() ? std::optional(at) : std::nullopt;
+  Placed placed = place(size, alignment_of(size), size, fixed);
   if (auto* refusal = std::get_if<Refusal>(&placed)) return *refusal;
   Range& range = std::get<Range>(placed);
   const Address staged = range.at;
@@ -197,8 +209,9 @@ bool Store::settle(Address at, Address staged, Access access) {
   ULLAGE_CHECK(range.pieces.empty() && range.size == from.size, "not vacated, or staged for another");
   if (!pages_.protect(staged, from.size, access)) return false;
   std::swap(range.pieces, from.pieces);
-  if (!move_all(range, staged)) return false;
   counts_.vacated -= range.size;
+  if (staged == at) return true;
+  if (!move_all(range, staged)) return false;
   space_.give({staged, range.size});
   return true;
 }
@@ -207,7 +220,9 @@ void Store::unstage(Address staged) {
   const std::lock_guard guard(lock_);
   Staged gone = take_staged(staged);
   counts_.present -= gone.asked;
-  retire(std::move(gone.range));
+  if (!live_.contains(staged.value)) return retire(std::move(gone.range));
+  live_pieces_ -= gone.range.pieces.size();
+  take_off(staged, gone.range.size);
 }
 
 bool Store::hand_over(Address from, Address to) {
@@ -245,9 +260,10 @@ Bytes Store::missing() {
   return limit_.missing(counts_.resident);
 }
 
-// Returns a range of `size` with pages mapped at all of it. `asked`: how much of it the caller wants to use.
-Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
-  if (std::optional<Range> whole = idle_.take_whole(size)) {
+// Returns a range of `size` with pages mapped at all of it. `asked`: how much of it the caller wants to use. `fixed`:
+// the addresses, which are taken already and stay so.
+Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked, std::optional<Address> fixed) {
+  if (std::optional<Range> whole = fixed ? std::nullopt : idle_.take_whole(size)) {
     if (whole->at.value % alignment.count == 0) return adopt(std::move(*whole));
     idle_.add(std::move(*whole));
   }
@@ -255,7 +271,7 @@ Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
   const Bytes limit = ask_limit();
   if (counts_.resident - idle_.bytes() + size > limit) return refuse(Refusal::Reason::OverLimit, asked, size, limit);
   const Bytes before = counts_.fresh;
-  const std::optional<Address> at = space_.take(size, alignment);
+  const std::optional<Address> at = fixed ? fixed : space_.take(size, alignment);
   if (!at) return refuse(Refusal::Reason::AddressSpace, asked, size, limit);
 
   const Bytes huge = round_down(size, kHugePage);
@@ -264,7 +280,7 @@ Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
   for (Part& part : parts) move_idle_behind(part);
   make_way(parts[0].missing() + parts[1].missing(), std::min(limit, soft_limit(asked)));
   if (!fill_missing(parts[0]) || !fill_missing(parts[1])) {
-    for (Part& part : parts) abandon(part);
+    for (Part& part : parts) fixed ? take_off(part.at, part.backed) : abandon(part);
     return refuse(Refusal::Reason::Device, asked, size, limit);
   }
   lease.taken = counts_.fresh - before;
@@ -279,6 +295,7 @@ Range Store::adopt(Range range) {
 }
 
 void Store::move_idle_behind(Part& part) {
+  if (pages_.holds_unmapped()) return map_idle_behind(part);
   while (can_move_ && live_pieces_ + idle_.pieces() < options_.most_pieces) {
     const std::optional<IdlePiece> piece = idle_.take_to_move(part.kind, part.missing());
     if (!piece) return;
@@ -293,12 +310,32 @@ void Store::move_idle_behind(Part& part) {
   }
 }
 
+// Maps idle pages at the part in one go: first unmapped ones, then such as are mapped elsewhere.
+void Store::map_idle_behind(Part& part) {
+  while (can_move_ && idle_.unmapped() < part.missing()) {
+    const std::optional<IdlePiece> piece = idle_.take_to_move(part.kind, part.missing() - idle_.unmapped());
+    if (!piece) break;
+    if (!pages_.unmap(piece->at, piece->length)) {
+      can_move_ = false;
+      idle_.add(*piece);
+      break;
+    }
+    space_.give({piece->at, piece->length});
+    idle_.add_unmapped(piece->length);
+  }
+  const Bytes taken = idle_.take_unmapped(part.missing());
+  if (taken == Bytes{}) return;
+  if (!pages_.remap(part.at + part.backed, taken)) return idle_.add_unmapped(taken);
+  part.add(taken);
+  counts_.moved += taken;
+}
+
 bool Store::fill_missing(Part& part) {
   const Bytes fresh = part.missing();
   if (fresh == Bytes{}) return true;
   if (!pages_.fill(part.at + part.backed, fresh, part.kind)) {
     // The system may have less than the limit allows. Gives it all idle pages and tries again.
-    while (const std::optional<IdlePiece> piece = idle_.take_to_drop(idle_.bytes())) drop(piece->at, piece->length);
+    drop_idle_down_to({});
     if (!pages_.fill(part.at + part.backed, fresh, part.kind)) return false;
   }
   part.add(fresh);
@@ -321,10 +358,22 @@ void Store::abandon(Part& part) {
 // Gives up idle pages until `fresh` more bytes stay within `most`, or none are idle.
 void Store::make_way(Bytes fresh, Bytes most) {
   while (fresh > Bytes{} && counts_.resident + fresh > most) {
-    const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident + fresh - most);
-    if (!piece) return;
-    drop(piece->at, piece->length);
+    if (drop_some_idle(counts_.resident + fresh - most) == Bytes{}) return;
   }
+}
+
+// Gives idle pages back: at most `at_most`, rounded up to whole pages, and often less. Returns nothing only if no pages
+// are idle.
+Bytes Store::drop_some_idle(Bytes at_most) {
+  if (const Bytes unmapped = idle_.take_unmapped(round_up(at_most, granularity_)); unmapped > Bytes{}) {
+    pages_.drop_unmapped(unmapped);
+    counts_.resident -= unmapped;
+    return unmapped;
+  }
+  const std::optional<IdlePiece> piece = idle_.take_to_drop(at_most);
+  if (!piece) return {};
+  drop(piece->at, piece->length);
+  return piece->length;
 }
 
 void Store::drop(Address at, Bytes length) {
@@ -361,10 +410,7 @@ Bytes Store::trim(Bytes headroom) {
 // Gives idle pages back until resident bytes are within `most`, or none are idle. Returns the bytes given back.
 Bytes Store::drop_idle_down_to(Bytes most) {
   const Bytes before = counts_.resident;
-  while (counts_.resident > most) {
-    const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident - most);
-    if (!piece) break;
-    drop(piece->at, piece->length);
+  while (counts_.resident > most && drop_some_idle(counts_.resident - most) > Bytes{}) {
   }
   return before - counts_.resident;
 }

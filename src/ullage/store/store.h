@@ -15,6 +15,9 @@
 // again in one of two ways. Either pages are staged (filled at an address that nobody knows) and then moved to its own
 // address. Or another live range hands its pages over.
 //
+// On a card (Pages::holds_unmapped()) each mapping costs a call of the driver, and no touch is noticed. So the pages of
+// a vacated range are idle without an address, and pages are staged at the range's own address.
+//
 // Thread-safe by one lock, which is held while pages are moved or filled.
 
 #include "ullage/store/address_space.h"
@@ -122,7 +125,7 @@ class Store final {
   // them, its first write would copy them, and no figure of this process shows such a copy.
   void give_back(Address at);
   // Takes as many writable pages as the vacated range at `at` needs, at an address that nobody else knows, and returns
-  // that address.
+  // that address. On a card it is `at` itself: the caller has no work use it before settle().
   std::variant<Address, Refusal> stage(Address at);
   // Moves the staged pages to the vacated range, with this access from the first moment on. False: the kernel refused,
   // so the range lacks some or all of its pages, which no caller can repair.
@@ -196,7 +199,7 @@ class Store final {
   };
 
   void vacate(Address at, bool keeps_pages);
-  Placed place(Bytes size, Bytes alignment, Bytes asked);
+  Placed place(Bytes size, Bytes alignment, Bytes asked, std::optional<Address> fixed = std::nullopt);
   Live& live_at(Address at);
   Staged take_staged(Address at);
   void add_present(Bytes asked);
@@ -205,10 +208,13 @@ class Store final {
   Range adopt(Range range);
   bool move_all(Range& from, Address to);
   void move_idle_behind(Part& part);
+  void map_idle_behind(Part& part);
+  void take_off(Address at, Bytes length);
   bool fill_missing(Part& part);
   void abandon(Part& part);
   void make_way(Bytes fresh, Bytes most);
   void drop(Address at, Bytes length);
+  Bytes drop_some_idle(Bytes at_most);
   Bytes drop_idle_down_to(Bytes most);
   void retire(Range range);
   Bytes soft_limit(Bytes asked) const;

@@ -19,8 +19,8 @@ struct StandsOn {
 };
 
 // On a card this pool serves requests of this size and more; smaller ones go to PyTorch's caching allocator. A page of
-// a card is 2 MiB, so from 4 MiB on at most a third of the pages is lost by rounding up.
-inline constexpr Bytes kLeastOnCard = 4_MiB;
+// a card is 2 MiB. So rounding up loses less than half of the pages of any request; docs/gpu.md compares other borders.
+inline constexpr Bytes kLeastOnCard = 2_MiB;
 
 // `device` as trace files name it: "cpu" or "cuda:0".
 inline StandsOn stands_on(std::string_view device) {

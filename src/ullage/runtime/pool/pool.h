@@ -2,7 +2,7 @@
 #pragma once
 
 // The pool is torch's allocator interface over the pager and its store. It is installed at run time and stays for good,
-// because storages keep pointers to their allocator. On a card it serves the larger requests only (4 MiB and more),
+// because storages keep pointers to their allocator. On a card it serves the larger requests only (2 MiB and more),
 // through the allocator that takes the place of PyTorch's (card_seam.h).
 
 #include "ullage/runtime/ops/torch_compat.h"
