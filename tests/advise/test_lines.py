@@ -85,6 +85,11 @@ def test_the_plan_that_moves_nothing(advised: Advised) -> None:
     keeps_to_memory(advised, "plan_without_moves")
 
 
+def test_the_plan_that_moves_optimizer_state_alone(advised: Advised) -> None:
+    keeps_to_memory(advised, "plan_of_state")
+    assert ": 0 values recomputed" in advised.row("plan_of_state")["name"] or not advised.row("plan_of_state")["fits"]
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         run_cases(globals(), Advised(sys.argv[1], folder), only="".join(sys.argv[2:3]))

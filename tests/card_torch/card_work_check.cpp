@@ -34,5 +34,21 @@ TEST(CardWork, WaitsForStreamsThatWereOnlyTold) {
   EXPECT_EQ(waits(), 2u) << "known already";
 }
 
+// A collective works on a stream that nobody names. done() cannot wait for it, so the caller waits for all work.
+TEST(CardWork, CannotWaitForTheWorkOfACollectiveAlone) {
+  constexpr ullage::Address kAt{1 << 20};
+  constexpr ullage::Bytes kSize{4096};
+  ullage::runtime::CardWork work(kOnCard);
+  work.op_ended();
+  {
+    const ullage::runtime::CardWork::InCollective in(true);
+    work.used(kAt, kSize);
+  }
+  EXPECT_FALSE(work.done(kAt, kSize));
+  EXPECT_TRUE(work.done(kAt + kSize, kSize)) << "other bytes";
+  work.used(kAt, kSize);  // a later op, for which the program itself has waited
+  EXPECT_TRUE(work.done(kAt, kSize));
+}
+
 }  // namespace
 }  // namespace card_torch

@@ -267,7 +267,7 @@ TEST_F(FewerLevers, APlanOfBothIsAlsoMadeWithoutEach) {
     EXPECT_EQ(plan->fits, true);
     const bool uses_both = plan->name.find(" 0 ") == std::string::npos;
     EXPECT_EQ(uses_both, memory == kBoth) << plan->name << " in " << memory.count;
-    for (const char* id : {"plan_without_moves", "plan_without_recomputes"})
+    for (const char* id : {"plan_without_moves", "plan_without_recomputes", "plan_of_state"})
       EXPECT_EQ(find(advice, id) != nullptr, uses_both) << id << " in " << memory.count;
   }
 }

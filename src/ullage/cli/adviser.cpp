@@ -194,7 +194,8 @@ class Adviser final {
     return row;
   }
 
-  // If the plan recomputes and moves values, it is also made with each of the two left out.
+  // If the plan recomputes and moves values, it is also made with each of the two left out, and with one of the moves
+  // alone: that of optimizer state, and of all else that lives from step to step.
   void add_plans_with_fewer_levers() {
     if (!plain_.prediction || !plain_.prediction->planned) return;
     const predict::PlannedFit all = *plain_.prediction->planned;
@@ -205,9 +206,11 @@ class Adviser final {
       plan::Levers levers;
     };
     Part parts[] = {{"plan_without_moves", "plan that moves nothing", {}},
-                    {"plan_without_recomputes", "plan that recomputes nothing", {}}};
+                    {"plan_without_recomputes", "plan that recomputes nothing", {}},
+                    {"plan_of_state", "plan that moves what lives from step to step alone", plan::kNoLevers}};
     parts[0].levers.spill = parts[0].levers.state = false;
     parts[1].levers.recompute = parts[1].levers.batch_norm = false;
+    parts[2].levers.state = true;
     for (const Part& part : parts) {
       if (runner_.is_over()) return;
       const Alarm alarm(runner_.deadline());

@@ -95,6 +95,11 @@ extern "C" __attribute__((visibility("default"))) void ullage_announce_file_mapp
 extern "C" __attribute__((visibility("default"))) void ullage_heal_system_calls(
     bool (*hold)(const iovec* buffers, std::size_t count, bool written), void (*let_go)());
 
+// For the runtime: has `compare` called in place of c10::isSharedStorageAlias, with two c10::Storage. Null: torch's own
+// function is called.
+extern "C" __attribute__((visibility("default"))) void ullage_compare_storages(bool (*compare)(const void* first,
+                                                                                               const void* second));
+
 // For the runtime: true if the program's last write() to stderr did not end with a newline. The caller must end the
 // line, because the next call returns false.
 extern "C" __attribute__((visibility("default"))) bool ullage_stderr_line_is_open();

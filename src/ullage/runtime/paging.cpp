@@ -117,11 +117,12 @@ void Paging::begin(OpCall& call) {
   if (const auto missing = pager_.begin_op(call.signature, std::span(inputs.data(), inputs.size()))) {
     pool_.refuse(*missing, std::string(call.name));
   }
-  if (StorageMarks* marks = pool_.marks()) marks->meet(std::span(call.inputs.data(), call.inputs.size()));
+  if (StorageMarks* marks = pool_.marks())
+    marks->meet(std::span(call.inputs.data(), call.inputs.size()), info_of(*call.handle).is_collective);
   pool_.update_marks();
 }
 
-void Paging::end(OpCall&, std::span<const c10::IValue> outputs, bool) noexcept {
+void Paging::end(OpCall& call, std::span<const c10::IValue> outputs, bool) noexcept {
   if (work_ == nullptr) return pager_.end_op();
   work_->op_ended();
   c10::SmallVector<StorageUse, 4> uses;
@@ -134,7 +135,9 @@ void Paging::end(OpCall&, std::span<const c10::IValue> outputs, bool) noexcept {
       made.push_back(use->begin);
     });
   }
-  if (StorageMarks* marks = pool_.marks()) marks->meet(std::span(uses.data(), uses.size()));
+  const bool is_collective = info_of(*call.handle).is_collective;
+  if (StorageMarks* marks = pool_.marks()) marks->meet(std::span(uses.data(), uses.size()), is_collective);
+  const CardWork::InCollective work(is_collective);
   pager_.end_op(/*remember=*/true, std::span(made.data(), made.size()));
 }
 

@@ -12,6 +12,7 @@
 #include "ullage/runtime/ops/vector_math.h"
 #include "ullage/runtime/pool/fault_handler.h"
 #include "ullage/runtime/pool/library_pages.h"
+#include "ullage/runtime/pool/storage_marks.h"
 #include "ullage/runtime/python/python_process.h"
 #include "ullage/runtime/runtime.h"
 #include "ullage/runtime/session.h"
@@ -282,6 +283,13 @@ void follow_the_program() {
   if (heal != nullptr) heal(&hold_buffers, &let_buffers_go);
 }
 
+// On a card: has storages compared without their bytes.
+void compare_storages() {
+  using Compare = bool (*)(const void*, const void*);
+  const auto set = reinterpret_cast<void (*)(Compare)>(dlsym(RTLD_DEFAULT, "ullage_compare_storages"));
+  if (set != nullptr) set(&is_shared_alias);
+}
+
 // The path of library `name` beside this one, unless the environment `variable` of the tests gives another path.
 std::string library(const char* variable, const char* name) {
   if (const char* path = std::getenv(variable)) return path;
@@ -305,6 +313,7 @@ Status start_on_card(store::Ledger from) {
   settings.allocator_library = library("ULLAGE_CARD_ALLOCATOR", "libullage_cuda.so");
   const char* driver = std::getenv("ULLAGE_CARD_DRIVER");
   settings.driver_library = driver != nullptr ? driver : "libcuda.so.1";
+  compare_storages();
   return await_card(std::move(settings));
 }
 

@@ -3,6 +3,7 @@
 #include "ullage/runtime/pool/storage_marks.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/RefcountedDeleter.h>
 #include <c10/core/StorageImpl.h>
 #include <gtest/gtest.h>
 
@@ -20,9 +21,10 @@ c10::intrusive_ptr<c10::StorageImpl> make_storage() {
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), 64, c10::GetCPUAllocator(), false);
 }
 
-void meet(StorageMarks& marks, Address at, const c10::intrusive_ptr<c10::StorageImpl>& storage) {
+void meet(StorageMarks& marks, Address at, const c10::intrusive_ptr<c10::StorageImpl>& storage,
+          bool in_collective = false) {
   const StorageUse use{.begin = at, .size = Bytes{64}, .storage = storage};
-  marks.meet(std::span(&use, 1));
+  marks.meet(std::span(&use, 1), in_collective);
 }
 
 bool is_marked(const c10::StorageImpl& storage) {
@@ -46,6 +48,30 @@ TEST(StorageMarks, AStorageIsMarkedWhileItIsAway) {
   marks.moved(Address{1}, Moved::Back);
   marks.update();
   EXPECT_FALSE(is_marked(*storage));
+}
+
+TEST(StorageMarks, AStorageOfACollectiveIsNotMarkedFromThenOn) {
+  StorageMarks marks;
+  const auto storage = make_storage();
+  meet(marks, Address{1}, storage);
+  meet(marks, Address{1}, storage, /*in_collective=*/true);
+  meet(marks, Address{1}, storage);
+  marks.moved(Address{1}, Moved::Away);
+  marks.update();
+  EXPECT_FALSE(is_marked(*storage));
+}
+
+TEST(StorageMarks, StoragesAreComparedAlsoWhileTheyAreAway) {
+  StorageMarks marks;
+  const c10::Storage one(make_storage()), other(make_storage());
+  const c10::Storage same = c10::newStorageImplFromRefcountedDataPtr(one);
+  EXPECT_TRUE(is_shared_alias(&one, &same));
+  meet(marks, Address{1}, c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(one.unsafeGetStorageImpl()));
+  marks.moved(Address{1}, Moved::Away);
+  marks.update();
+  EXPECT_ANY_THROW(c10::isSharedStorageAlias(one, same)) << "so is_shared_alias() is needed";
+  EXPECT_TRUE(is_shared_alias(&one, &same));
+  EXPECT_FALSE(is_shared_alias(&one, &other));
 }
 
 TEST(StorageMarks, AMoveOfAFreedStorageMarksNoOtherAtItsAddress) {

@@ -102,6 +102,7 @@ const OpInfo* describe(const c10::OperatorHandle& op) {
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA);
   info->only_views = returns_only_views(schema);
   info->copies = info->name == "aten::copy_";
+  info->is_collective = info->name.starts_with("c10d::") || info->name.starts_with("_c10d_functional");
   info->picks = picks_by_indices(schema.name());
   info->arguments = schema.arguments().size();
   info->returns = schema.returns().size();

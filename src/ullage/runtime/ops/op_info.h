@@ -30,6 +30,7 @@ struct OpInfo {
   bool composite = false;        // made of other ops, which are intercepted one by one
   bool only_views = false;       // returns views of its arguments and touches no bytes (aten::t)
   bool copies = false;           // aten::copy_
+  bool is_collective = false;    // of torch.distributed: gives its work to streams that nobody names (c10d::allreduce_)
   bool picks = false;            // reads only those parts of its first tensor that indices name (aten::embedding)
   std::size_t arguments = 0;
   std::size_t returns = 0;

@@ -17,6 +17,8 @@ constexpr int kOpsToAPoint = 16;
 // Points whose events are kept. In place of an older point, done() waits for the oldest of these.
 constexpr std::size_t kMostPoints = 256;
 
+thread_local bool in_collective = false;
+
 }  // namespace
 
 void CardWork::op_ended() {
@@ -47,8 +49,11 @@ void CardWork::captures(bool begin) {
 
 void CardWork::used(Address at, Bytes size) {
   const Lock lock(lock_);
-  uses_.used(at, size, next_);
+  uses_.used(at, size, in_collective ? kUnseen : next_);
 }
+
+CardWork::InCollective::InCollective(bool is_one) { in_collective = is_one; }
+CardWork::InCollective::~InCollective() { in_collective = false; }
 
 void CardWork::fresh(Address at, Bytes size) {
   const Lock lock(lock_);
@@ -83,6 +88,7 @@ bool CardWork::done(Address at, Bytes size) {
   Lock lock(lock_);
   if (streams_.empty() || broken_) return false;
   const Point wanted = uses_.last(at, size).value_or(next_);
+  if (wanted == kUnseen) return false;
   if (wanted <= done_) return true;
   if (wanted == next_ && !mark()) return false;
   const Point point = std::max(wanted, first_);

@@ -8,7 +8,9 @@
 //   points        1       2       3            x was last used by e: to take x away, wait for point 2,
 //                                              while g to k go on
 //
-// A use is noted under the next point, which comes after it. Bytes without a noted use count as used just now.
+// A use is noted under the next point, which comes after it. Bytes without a noted use count as used just now. A
+// collective of torch.distributed works on a stream of its own, which no point covers. To move bytes that were last
+// used by one, all work of the card is waited for.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -40,6 +42,14 @@ class CardWork final : public cuda::Work {
   void captures(bool begin);
   // The work given so far may touch these bytes.
   void used(Address at, Bytes size);
+  // While one exists, uses that this thread notes are those of a collective.
+  class InCollective {
+   public:
+    explicit InCollective(bool is_one);
+    ~InCollective();
+    InCollective(const InCollective&) = delete;
+    InCollective& operator=(const InCollective&) = delete;
+  };
 
   bool done(Address at, Bytes size) override;
   void fresh(Address at, Bytes size) override;
@@ -47,7 +57,8 @@ class CardWork final : public cuda::Work {
  private:
   using Point = cuda::LastUses::Point;
   using Lock = std::unique_lock<std::mutex>;
-  using Events = std::vector<c10::Event>;  // one for each stream
+  static constexpr Point kUnseen = ~Point{0};  // of a collective's work
+  using Events = std::vector<c10::Event>;      // one for each stream
 
   void add_stream(const c10::Stream& stream);
   bool mark();

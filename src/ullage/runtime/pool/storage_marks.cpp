@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/pool/storage_marks.h"
 
+#include <c10/core/RefcountedDeleter.h>
+
 #include <utility>
 
 namespace ullage::runtime {
@@ -28,15 +30,29 @@ Address place_of_storage(const void* storage) {
   return {reinterpret_cast<std::uint64_t>(one->_mutable_data_ptr_no_checks().get())};
 }
 
+bool is_shared_alias(const void* first, const void* second) {
+  const auto bytes_of = [](const void* storage) -> const c10::DataPtr& {
+    return static_cast<const c10::Storage*>(storage)->unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
+  };
+  const c10::DataPtr& one = bytes_of(first);
+  const c10::DataPtr& other = bytes_of(second);
+  const bool are_shared = one.get_deleter() == &c10::refcounted_deleter && other.get_deleter() == one.get_deleter();
+  return are_shared && one.get_context() == other.get_context();
+}
+
 void StorageMarks::moved(Address at, Moved what) {
   const std::lock_guard lock(noting_);
   moves_.push_back({at, what});
   any_.store(true, std::memory_order_release);
 }
 
-void StorageMarks::meet(std::span<const StorageUse> uses) {
+void StorageMarks::meet(std::span<const StorageUse> uses, bool in_collective) {
   const std::lock_guard lock(marking_);
-  for (const StorageUse& use : uses) known_.try_emplace(use.begin.value, use.storage);
+  for (const StorageUse& use : uses) {
+    Known& known = known_.try_emplace(use.begin.value, Known{c10::weak_intrusive_ptr<c10::StorageImpl>(use.storage)})
+                       .first->second;
+    known.is_exempt = known.is_exempt || in_collective;
+  }
 }
 
 void StorageMarks::update() {
@@ -49,10 +65,10 @@ void StorageMarks::update() {
   }
   for (const Move& one : moves) {
     const auto found = known_.find(one.at.value);
-    if (found == known_.end()) continue;
+    if (found == known_.end() || (found->second.is_exempt && one.what == Moved::Away)) continue;
     // A strong reference may need the interpreter's lock, whose holder may wait for this one in forget(). None is
     // needed: whoever frees the storage comes through forget() first.
-    mark(*found->second._unsafe_get_target(), one.what);
+    mark(*found->second.storage._unsafe_get_target(), one.what);
   }
   // Only now: a thread that finds any_ unset goes on to its kernel, so every mark must be set or cleared by then.
   const std::lock_guard noting(noting_);

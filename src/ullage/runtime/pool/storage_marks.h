@@ -24,6 +24,9 @@ namespace ullage::runtime {
 // a c10::StorageImpl, as Python's storage._cdata gives it.
 Address place_of_storage(const void* storage);
 
+// Takes the place of c10::isSharedStorageAlias, which fails if one of the two c10::Storage is marked.
+bool is_shared_alias(const void* first, const void* second);
+
 // Thread-safe.
 class StorageMarks final {
  public:
@@ -31,8 +34,9 @@ class StorageMarks final {
 
   // Called by the pager, under its lock. Only notes the move; the next update() sets or clears the mark.
   void moved(Address at, Moved what);
-  // Notes the storages of an op. Only storages noted here can be marked.
-  void meet(std::span<const StorageUse> uses);
+  // Notes the storages of an op. Only storages noted here can be marked. Those of a collective are never marked from
+  // then on: torch takes pointers to them later, only to name them.
+  void meet(std::span<const StorageUse> uses, bool in_collective);
   // Marks what left and unmarks what came back since the last call. Call it before a kernel looks at its inputs, with
   // no lock held.
   void update();
@@ -49,7 +53,11 @@ class StorageMarks final {
   std::atomic<bool> any_{false};  // moves_ holds something, or update() has not ended
 
   std::mutex marking_;
-  std::unordered_map<std::uint64_t, c10::weak_intrusive_ptr<c10::StorageImpl>> known_;  // by address
+  struct Known {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    bool is_exempt = false;
+  };
+  std::unordered_map<std::uint64_t, Known> known_;  // by address
 };
 
 }  // namespace ullage::runtime
