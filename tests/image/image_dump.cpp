@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// image_dump PATH SIDE: writes the picture's RGB bytes to stdout, for test_against_pillow.py. SIDE 0: as decoded,
-// without a resize.
+// image_dump: answers test_against_pillow.py, a line of stdin each: SIDE PATH. The answer is a line with the count of
+// the picture's RGB bytes, then these; or a line "error" and the message. SIDE 0: as decoded, without a resize. One
+// process answers all, because its start takes longer than a picture.
 #include "image/load.h"
 #include "whole_picture.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
+#include <iostream>
+#include <string>
 
 using ullage::image::Picture;
 
-int main(int argc, char** argv) try {
-  if (argc != 3) {
-    std::fprintf(stderr, "image_dump PATH SIDE\n");
-    return 2;
+int main() try {
+  std::uint32_t side = 0;
+  for (std::string path; std::cin >> side && std::getline(std::cin >> std::ws, path);) {
+    const ullage::Result<Picture> picture =
+        side == 0 ? ullage::image::test::decode_whole(path, {}) : ullage::image::load_square_rgb(path, side, {});
+    if (picture) {
+      std::cout << picture->rgb.size() << '\n';
+      std::cout.write(reinterpret_cast<const char*>(picture->rgb.data()),
+                      static_cast<std::streamsize>(picture->rgb.size()));
+    } else {
+      std::cout << "error " << picture.error().text() << '\n';
+    }
+    std::cout.flush();
   }
-  const auto side = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-  const ullage::Result<Picture> picture =
-      side == 0 ? ullage::image::test::decode_whole(argv[1], {}) : ullage::image::load_square_rgb(argv[1], side, {});
-  if (!picture) {
-    std::fprintf(stderr, "%s\n", picture.error().text().c_str());
-    return 3;
-  }
-  const std::size_t written = std::fwrite(picture->rgb.data(), 1, picture->rgb.size(), stdout);
-  return written == picture->rgb.size() && std::fflush(stdout) == 0 ? 0 : 1;
+  return std::cin.eof() && std::cout ? 0 : 1;
 } catch (const std::exception& e) {
-  std::fprintf(stderr, "image_dump: %s\n", e.what());
+  std::cerr << "image_dump: " << e.what() << '\n';
   return 1;
 }

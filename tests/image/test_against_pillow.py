@@ -53,12 +53,39 @@ def tallies(what):
     return Tally(f"{what}, decoded"), Tally(f"{what}, resized"), Tally(f"{what}, resized columns first")
 
 
+class Dump:
+    """The program image_dump, which answers one question after the other."""
+
+    def __init__(self):
+        self.program = None
+
+    def ask(self, path, side):
+        """Returns the bytes of our picture. If decoding fails, raises a RuntimeError with the message."""
+        if self.program is None:
+            self.program = subprocess.Popen([os.path.join(BIN_DIR, "image_dump")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.program.stdin.write(f"{side} {path}\n".encode())
+        self.program.stdin.flush()
+        head = self.program.stdout.readline().decode(errors="replace").strip()
+        if head.startswith("error "):
+            raise RuntimeError(head.removeprefix("error "))
+        if not head:
+            raise RuntimeError(f"{path}: exit code {self.end()}")
+        return self.program.stdout.read(int(head))
+
+    def end(self):
+        """Returns the program's exit code, which also says whether a sanitizer found a leak."""
+        program, self.program = self.program, None
+        if program is None:
+            return 0
+        program.stdin.close()
+        return program.wait()
+
+
+DUMP = Dump()
+
+
 def dump(path, side, shape):
-    """Returns our picture. If decoding fails, raises a RuntimeError with the message."""
-    done = subprocess.run([os.path.join(BIN_DIR, "image_dump"), path, str(side)], capture_output=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}")
-    flat = np.frombuffer(done.stdout, np.uint8)
+    flat = np.frombuffer(DUMP.ask(path, side), np.uint8)
     assert flat.size == shape[0] * shape[1] * 3, f"{path}: {flat.size} bytes for {shape}"
     return flat.reshape(*shape, 3)
 
@@ -306,6 +333,9 @@ def main(arguments):
         except Exception as error:  # one failure must not hide the next
             print(f"{name} FAILED: {type(error).__name__}: {error}")
             failed += 1
+    if code := DUMP.end():
+        print(f"image_dump FAILED: exit code {code}")
+        failed += 1
     return 1 if failed else 0
 
 
