@@ -11,7 +11,10 @@ trap 'rm -rf "$work"' EXIT
 
 "$cmake" --install "$build" --prefix "$work/first" > "$work/install.log" || { cat "$work/install.log"; exit 1; }
 mv "$work/first" "$work/moved"  # the installed files must not depend on where they are
-"$cmake" -S "$here/consumer" -B "$work/build" "-DCMAKE_PREFIX_PATH=$work/moved;$torch" \
+# Torch's headers take a minute to compile. Paths in `work` are relative for ccache, because `work` is new each time.
+launcher=()
+command -v ccache > /dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER="$cmake;-E;env;CCACHE_BASEDIR=$work;CCACHE_NOHASHDIR=1;ccache")
+"$cmake" -S "$here/consumer" -B "$work/build" "${launcher[@]}" "-DCMAKE_PREFIX_PATH=$work/moved;$torch" \
   -DCMAKE_CXX_COMPILER="$compiler" -DTRAIN="$([ -d "$torch/share/cmake/Torch" ] && [ ! -e "$torch/lib/libtorch_cuda.so" ] && echo ON)" > "$work/configure.log" ||
   { cat "$work/configure.log"; exit 1; }
 "$cmake" --build "$work/build" > "$work/build.log" || { cat "$work/build.log"; exit 1; }
