@@ -327,7 +327,8 @@ def test_a_budget_below_the_start(runs: Runs) -> None:
     end = runs.under(100 * MIB, sys.executable, "-c", "print('before'); import torch; print('after')", quiet=False)
     assert (end.code, end.out) == (4, "before\n"), end
     assert end.report["outcome"] == "infeasible", end
-    assert "is below what the process needs before the first tensor: it held " in end.err, end
+    # What it held once and what it holds now with its reserve are about equal; the larger one is named.
+    assert re.search("is below what the process needs before the first tensor: it h(eld|olds) ", end.err), end
 
 
 def test_what_a_script_may_catch(runs: Runs) -> None:

@@ -4,6 +4,7 @@
 // bytes.
 #include "pager_fixture.h"
 #include "refill.h"
+#include "seeds.h"
 
 #include <gtest/gtest.h>
 
@@ -174,9 +175,9 @@ class Program final {
   std::uint64_t copied_ = 0;
 };
 
-void run(Program& program, const Store& store, const Pager& pager, int operations) {
+void run(Program& program, const Store& store, const Pager& pager, std::uint64_t operations) {
   std::mt19937_64 random(20261122);
-  for (int i = 0; i < operations && !testing::Test::HasFatalFailure(); ++i) {
+  for (std::uint64_t i = 0; i < operations && !testing::Test::HasFatalFailure(); ++i) {
     program.step(random());
     if (i % 16 == 0) program.check_counts(store);
   }
@@ -215,7 +216,7 @@ TEST(PagerRandom, AMillionOperationsWithNothingBehind) {
   Refill refill(pager, nothing);
   pager.planned().set_recomputer(&refill);
   Program program(pager, refill, nothing, /*real=*/false);
-  run(program, **store, pager, 1'000'000);
+  run(program, **store, pager, seeds(1'000'000));
   EXPECT_LE((*file)->counts().in_use, kLargest);  // the reserve
 }
 
@@ -226,7 +227,7 @@ TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
   Refill refill(*pager_, &PagerTest::write);
   pager_->planned().set_recomputer(&refill);
   Program program(*pager_, refill, &PagerTest::write, /*real=*/true);
-  run(program, *store_, *pager_, 8'000);
+  run(program, *store_, *pager_, seeds(8'000));
   EXPECT_LE(file_->counts().in_use, kLargest);  // the reserve
 }
 

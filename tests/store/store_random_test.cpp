@@ -3,6 +3,8 @@
 #include "ullage/store/os_pages.h"
 #include "ullage/store/store.h"
 
+#include "seeds.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -229,7 +231,7 @@ class Model {
   std::uint64_t stamp_ = 0;
 };
 
-void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
+void run(Pages& pages, bool real, std::uint64_t operations, std::size_t most_pieces) {
   const bool on_card = pages.holds_unmapped();
   const Bytes limit_bytes = 192_MiB;
   FixedLimit limit(limit_bytes);
@@ -237,7 +239,7 @@ void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
   ASSERT_TRUE(made) << made.error().text();
   Model model(**made, real);
   std::mt19937_64 random(20261121);
-  for (int i = 0; i < operations && !testing::Test::HasFatalFailure(); ++i) {
+  for (std::uint64_t i = 0; i < operations && !testing::Test::HasFatalFailure(); ++i) {
     // Live bytes grow and shrink in waves, so that the limit is reached and idle pages of every kind collect.
     const bool growing = (i / 20000) % 2 == 0;
     if (model.count() == 0 || random() % 100 < (growing ? 60u : 42u)) {
@@ -267,7 +269,7 @@ void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
 
 TEST(StoreRandom, AMillionOperationsWithNothingBehind) {
   NoPages pages;
-  run(pages, false, 1'000'000, 16384);
+  run(pages, false, seeds(1'000'000), 16384);
 }
 
 TEST(StoreRandom, AHundredThousandOperationsOnACard) {
@@ -277,12 +279,12 @@ TEST(StoreRandom, AHundredThousandOperationsOnACard) {
 
 TEST(StoreRandom, AMillionOperationsOnTheSystem) {
   OsPages pages;
-  run(pages, true, 1'000'000, 16384);
+  run(pages, true, seeds(1'000'000), 16384);
 }
 
 TEST(StoreRandom, WithHardlyAnyMappingsAllowed) {
   OsPages pages;
-  run(pages, true, 100'000, 128);
+  run(pages, true, seeds(100'000), 128);
 }
 
 }  // namespace
