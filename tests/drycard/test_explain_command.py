@@ -80,7 +80,7 @@ class Dry:
         for file in self.files():
             os.unlink(self.kept / file)
         done = subprocess.run([str(self.bin / "ullage"), "run", "--dry", "--quiet", "--device", "cuda:2GiB", "--", *map(str, words)],
-                              cwd=self.folder, capture_output=True, text=True, env={**os.environ, **variables}, timeout=300)
+                              cwd=self.folder, capture_output=True, text=True, env={**os.environ, **variables})
         assert done.returncode == code, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
         return done
 
