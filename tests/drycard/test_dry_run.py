@@ -10,17 +10,13 @@ import os
 import pathlib
 import pickle
 import re
-import socket
 import subprocess
 import sys
-import tempfile
-import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from cases import run_cases  # noqa: E402
+from dry_cases import FAILS, MIB, Dry, main  # noqa: E402
 from quick_runs import FIRST_LINE  # noqa: E402
 
-MIB = 1 << 20
 TRAIN = """
 import sys
 import torch, torch.nn as nn
@@ -60,26 +56,6 @@ for step in range(20):
         opt.zero_grad()
         net(torch.randn(batch, net.in_features, device="cuda")).square().sum().backward()
         opt.step()
-"""
-PORT = """
-import socket, subprocess, sys
-import torch
-TEXT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2]))).sendall(b'rank 1')"
-for family, host, port in ((socket.AF_INET, "127.0.0.1", int(sys.argv[1])), (socket.AF_INET6, "::1", int(sys.argv[2]))):
-    server = socket.socket(family)
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.bind((host, port))
-    server.listen()
-    assert server.getsockname()[1] == port, server.getsockname()
-    other = subprocess.Popen([sys.executable, "-S", "-c", TEXT, host, str(port)])
-    server.settimeout(60)
-    assert server.accept()[0].recv(6) == b"rank 1" and other.wait() == 0
-    try:
-        socket.socket(family).bind((host, port))
-        raise SystemExit("one program bound a port twice")
-    except OSError:
-        pass
-torch.zeros(1 << 20, device="cuda")
 """
 STORAGES_ALONE = """
 import faulthandler, sys, threading
@@ -123,11 +99,6 @@ def main(rank):
     dist.destroy_process_group()
 if __name__ == "__main__":
     torch.multiprocessing.spawn(main, nprocs=2)
-"""
-FAILS = """
-import torch
-total = torch.ones(3, device="cuda").sum()
-assert total.item() == 3, "a computed value"
 """
 SAVES = """
 import torch
@@ -232,55 +203,13 @@ for _ in range(3):
 EVENTS = {("2.13.0+cu130", "without cuDNN"): "d9bc1a1bcf765a2c", ("2.13.0+cu130", "with cuDNN 9.20"): "1390b443a6a44f69"}
 
 
-NET = """
-import sys, torch, torch.nn as nn, torch.utils.checkpoint
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a, self.b = nn.Linear(512, 2048), nn.Linear(2048, 512)
-    def forward(self, x):
-        return x + self.b(torch.nn.functional.gelu(self.a(x)))
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.blocks = nn.ModuleList(Block() for _ in range(6))
-    def forward(self, x):
-        for block in self.blocks:
-            x = {layer}
-        return x
-net = Net().cuda()
-opt = torch.optim.Adam(net.parameters(){made})
-for i in range(5):
-    x = torch.randn(int(sys.argv[1]), 512, device="cuda")
-    {forward}
-    {loss}
-    opt.zero_grad({zero})
-    loss.backward()
-    opt.step()
-"""
-NET_PARTS = {"layer": "block(x)", "made": "", "forward": "out = net(x)", "loss": "loss = out.square().mean()", "zero": "set_to_none=False"}
-BY_HAND = {"set_to_none": {"zero": ""}, "foreach_false": {"made": ", foreach=False"}, "fused_optimizer": {"made": ", fused=True"},
-           "gradient_checkpointing": {"layer": "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"},
-           "half_precision": {"forward": "with torch.autocast('cuda', torch.bfloat16):",
-                              "loss": "    out = net(x)\n        loss = out.square().mean()"}}
-# Torch's default, set in the environment; then no remedy is a setting of the allocator.
-USUAL_ALLOCATOR = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:False"}
-
-
-class Dry:
-    def __init__(self, bin_folder, cuda, cpu, folder):
-        self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
-        self.folder = pathlib.Path(folder)
+class Programs(Dry):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         programs = {"train": FIRST_LINE + TRAIN, "whole": TRAIN, "embedding": EMBEDDING, "last_line": LAST_LINE, "ranks": RANKS, "fails": FAILS,
                     "saves": SAVES, "values": VALUES, "kinds": KINDS, "other_cuda": OTHER_CUDA, "optimizers": OPTIMIZERS}
         for name, text in programs.items():
             (self.folder / f"{name}.py").write_text(text)
-
-    def ullage(self, *words, code=0, **variables):
-        done = subprocess.run([str(self.bin / "ullage"), *map(str, words)], cwd=self.folder, capture_output=True, text=True,
-                              env={**os.environ, **variables})
-        assert done.returncode == code, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
-        return done
 
     def write_package(self, majors):
         """Makes a folder of packages. One package has a library for each of these CUDA versions, which calls functions
@@ -303,28 +232,12 @@ class Dry:
     def compile(self, source, to, *options):
         subprocess.run(["cc", "-shared", "-fPIC", "-Wl,--no-as-needed", "-o", to, source, *options], check=True)
 
-    def write_net(self, parts=NET_PARTS):
-        (self.folder / "net.py").write_text(FIRST_LINE + NET.format(**{**NET_PARTS, **parts}))
-
-    def peaks_of_nets(self, batch, nets):
-        """Returns the peak of each net, by its name. One process trains all nets, each on a card of its own."""
-        text = FIRST_LINE + "\nimport torch"
-        for name, parts in nets.items():
-            text += f"\ndef {name}():\n" + textwrap.indent(NET.format(**{**NET_PARTS, **parts}) + "    yield\n", "    ")
-        text += "cards = list(enumerate([%s]))\n" % ", ".join(f"{name}()" for name in nets)
-        text += "for _ in range(5):\n    for card, net in cards:\n        with torch.cuda.device(card):\n            next(net)\n"
-        (self.folder / "nets.py").write_text(text)
-        answer = json.loads(self.ullage("predict", "--json", "--device", f"a100-80gb*{len(nets)}", "--", self.cuda, "nets.py", batch).stdout)
-        assert answer["ended_by"] == "steps" and answer["steps"] == 3, answer
-        return {name: card["peak_bytes"] for name, card in zip(nets, answer["cards"], strict=True)}
-
-
 class Plain(pickle.Unpickler):
     def find_class(self, module, name):
         raise ValueError(f"{module}.{name} is not data")
 
 
-def test_events_are_the_recorded_ones(dry: Dry) -> None:
+def test_events_are_the_recorded_ones(dry: Programs) -> None:
     said = dry.ullage("run", "--dry", "--device", "a100-80gb", "--record", "h.pickle", "--report", "r.json", "--", dry.cuda, "whole.py")
     assert said.stdout.count("step ") == 5, said.stdout
     told = json.loads((dry.folder / "r.json").read_text())
@@ -345,7 +258,7 @@ def test_events_are_the_recorded_ones(dry: Dry) -> None:
     assert "live" in dry.ullage("explain", "h.pickle").stdout
 
 
-def test_a_card_that_is_too_small(dry: Dry) -> None:
+def test_a_card_that_is_too_small(dry: Programs) -> None:
     answer = json.loads(dry.ullage("predict", "--json", "--device", "cuda:1GiB", "--", dry.cuda, "train.py").stdout)
     assert answer["fits"] is False and answer["error"]["type"] == "torch.OutOfMemoryError", answer
     assert answer["refused"][0]["bytes"] == 256 * MIB, answer
@@ -357,14 +270,14 @@ def test_a_card_that_is_too_small(dry: Dry) -> None:
     assert "torch.OutOfMemoryError: CUDA out of memory" in done.stderr and "DOES NOT FIT" in done.stderr, done.stderr
 
 
-def test_three_steps_are_enough(dry: Dry) -> None:
+def test_three_steps_are_enough(dry: Programs) -> None:
     answer = json.loads(dry.ullage("predict", "--json", "--device", "t4", "--", dry.cuda, "train.py").stdout)
     assert answer["ended_by"] == "steps" and answer["steps"] == 3, answer
     assert answer["unknown_reads"]["count"] == 2 and not answer["calibrated"], answer
     assert answer["unknown_functions"] == [], answer
 
 
-def test_steps_of_an_optimizer_for_each_parameter(dry: Dry) -> None:
+def test_steps_of_an_optimizer_for_each_parameter(dry: Programs) -> None:
     said = dry.ullage("run", "--dry", "--report", "o.json", "--", dry.cuda, "optimizers.py").stderr
     assert "2 steps of 1 optimizer and 3 steps of 8 optimizers, to the program's own end" in said, said
     assert json.loads((dry.folder / "o.json").read_text())["steps"] == 5
@@ -372,7 +285,7 @@ def test_steps_of_an_optimizer_for_each_parameter(dry: Dry) -> None:
     assert answer["ended_by"] == "steps" and answer["steps"] == 4, answer  # the second step of the eight
 
 
-def test_steps_of_a_critic_that_comes_first(dry: Dry) -> None:
+def test_steps_of_a_critic_that_comes_first(dry: Programs) -> None:
     """Three steps of the critic are no end: the generator needs most in its second step, when Adam has its state."""
     (dry.folder / "critic.py").write_text(FIRST_LINE + CRITIC)
     command = ("--", dry.cuda, "critic.py")
@@ -384,7 +297,7 @@ def test_steps_of_a_critic_that_comes_first(dry: Dry) -> None:
     assert answer["cards"][0]["allocated_peak_bytes"] == whole["cards"][0]["allocated_peak_bytes"], (answer, whole)
 
 
-def test_the_largest_batch(dry: Dry) -> None:
+def test_the_largest_batch(dry: Programs) -> None:
     words = ("--device", "cuda:3GiB", "--vary", "batch", "--at", "batch=128", "--", dry.cuda, "train.py")
     answer = json.loads(dry.ullage("predict", "--json", *words, "{batch}").stdout)
     largest = answer["largest"]["fits"]
@@ -394,7 +307,7 @@ def test_the_largest_batch(dry: Dry) -> None:
     dry.ullage("run", "--dry", "--quiet", "--device", "cuda:3GiB", "--", dry.cuda, "train.py", largest + 1, code=1)
 
 
-def test_values_that_are_known_are_true(dry: Dry) -> None:
+def test_values_that_are_known_are_true(dry: Programs) -> None:
     said = dry.ullage("run", "--dry", "--report", "v.json", "--", dry.cuda, "values.py").stdout
     assert said == VALUES_SAID, said
     told = json.loads((dry.folder / "v.json").read_text())
@@ -402,13 +315,13 @@ def test_values_that_are_known_are_true(dry: Dry) -> None:
     assert all(one["taken_as"] == "the most" and one["place"]["line"] for one in told["bounds"]), told["bounds"]
 
 
-def test_kinds_of_tensors_and_checks_of_unknown_values(dry: Dry) -> None:
+def test_kinds_of_tensors_and_checks_of_unknown_values(dry: Programs) -> None:
     said = dry.ullage("run", "--dry", "--report", "k.json", "--", dry.cuda, "kinds.py").stdout
     assert said == KINDS_SAID, said
     assert json.loads((dry.folder / "k.json").read_text())["unknown_functions"] == []
 
 
-def test_libraries_of_other_packages(dry: Dry) -> None:
+def test_libraries_of_other_packages(dry: Programs) -> None:
     """A package's own library calls functions that torch does not, from torch's CUDA or from another one."""
     packages = dry.write_package([12, 13])
     for major in (12, 13):
@@ -419,7 +332,7 @@ def test_libraries_of_other_packages(dry: Dry) -> None:
         assert "libuser13.so" not in done.stderr, done.stderr
 
 
-def test_a_torch_that_is_too_old(dry: Dry) -> None:
+def test_a_torch_that_is_too_old(dry: Programs) -> None:
     """A package in torch's place has what torch 1.13 has of what a dry run needs."""
     for name, text in {"__init__": "__version__ = '1.13.1'\nfrom . import _C, cuda, optim, overrides, version", "_C": "", "version": "cuda = '11.7'", "overrides": "_pop_mode_temporarily = 1",
                        "cuda/__init__": "from . import memory\nis_initialized = lambda: False", "cuda/memory": "",
@@ -448,12 +361,12 @@ def test_a_torch_that_is_too_old(dry: Dry) -> None:
     assert beside.returncode == 0, beside.stderr
 
 
-def test_kernels_of_an_older_generation(dry: Dry) -> None:
+def test_kernels_of_an_older_generation(dry: Programs) -> None:
     for card in ("rtx4090", "t4", "h100"):  # torch has kernels for 8.6, 7.5 and 9.0
         dry.ullage("run", "--dry", "--quiet", "--device", card, "--", dry.cuda, "embedding.py")
 
 
-def test_a_backward_pass_as_the_last_line(dry: Dry) -> None:
+def test_a_backward_pass_as_the_last_line(dry: Programs) -> None:
     """On one core, the thread of the backward pass is often late. Without the extra pass in in_python.py's finish(),
     one run in three aborts."""
     cores = os.sched_getaffinity(0)
@@ -465,13 +378,13 @@ def test_a_backward_pass_as_the_last_line(dry: Dry) -> None:
         os.sched_setaffinity(0, cores)
 
 
-def test_an_allocator_without_history(dry: Dry) -> None:
+def test_an_allocator_without_history(dry: Programs) -> None:
     said = dry.ullage("run", "--dry", "--device", "t4", "--", dry.cuda, "embedding.py",
                       PYTORCH_ALLOC_CONF="backend:cudaMallocAsync").stderr
     assert said.startswith("ullage: fits: "), said
 
 
-def test_two_cards(dry: Dry) -> None:
+def test_two_cards(dry: Programs) -> None:
     def cards(program):
         dry.ullage("run", "--dry", "--quiet", "--device", "t4*2", "--report", "two.json", "--", dry.cuda, program)
         return json.loads((dry.folder / "two.json").read_text())["cards"]
@@ -484,97 +397,19 @@ def test_two_cards(dry: Dry) -> None:
     assert all(rank["allocated_peak_bytes"] >= 2 * 4 * MIB for rank in ranks), ranks  # weights, gradients
 
 
-def test_a_check_of_a_value_is_told_apart(dry: Dry) -> None:
+def test_a_check_of_a_value_is_told_apart(dry: Programs) -> None:
     done = dry.ullage("predict", "--device", "t4", "--", dry.cuda, "fails.py", code=1)
     assert "AssertionError at" in done.stderr and "reads from the card return zeros" in done.stderr, done.stderr
     assert "DOES NOT FIT" not in done.stderr, done.stderr
 
 
-def test_nothing_is_written_over(dry: Dry) -> None:
+def test_nothing_is_written_over(dry: Programs) -> None:
     (dry.folder / "there.pt").write_text("mine")
     dry.ullage("run", "--dry", "--quiet", "--", dry.cuda, "saves.py")
     assert (dry.folder / "there.pt").read_text() == "mine" and (dry.folder / "new.pt").stat().st_size > 0
 
 
-def test_remedies_from_outside_equal_those_by_hand(dry: Dry) -> None:
-    by_hand = dry.peaks_of_nets(4096, {"plain": NET_PARTS, **BY_HAND})
-    plain = by_hand.pop("plain")
-    dry.write_net()
-    advice = json.loads(dry.ullage("advise", "--json", "--seconds", 600, "--device", "a100-80gb", "--", dry.cuda, "net.py", 4096,
-                                   **USUAL_ALLOCATOR).stdout)
-    rows = {one["id"]: one for one in advice["remedies"]}
-    assert advice["plain"] == {"fits": True, "peak_bytes": plain, "without_ullage": None, "refused": None}, advice["plain"]
-    for name, its in by_hand.items():
-        assert rows[name]["basis"] == "tried" and rows[name]["peak_bytes"] == its, (name, its, rows[name])
-        assert rows[name]["more_time"] is not None, rows[name]
-    assert len(set(by_hand.values())) >= 4 and rows["gradient_checkpointing"]["more_time"] > 0 > rows["half_precision"]["more_time"], rows
-    line = NET.splitlines().index("opt = torch.optim.Adam(net.parameters(){made})") + 1
-    assert rows["fused_optimizer"]["place"]["line"] == line, rows["fused_optimizer"]
-
-
-def test_attention_that_keeps_its_matrix(dry: Dry) -> None:
-    text = '''
-import torch, torch.nn as nn
-from torch.nn.functional import scaled_dot_product_attention
-{off}
-net = nn.Linear(64, 192).cuda()
-opt = torch.optim.SGD(net.parameters(), lr=0.1, foreach=False)
-for i in range(5):
-    q, k, v = net(torch.randn(4, 8, 1024, 64, device="cuda")).chunk(3, -1)
-    scaled_dot_product_attention(q, k, v).square().mean().backward()
-    opt.step()
-'''
-    off = "torch.backends.cuda.enable_flash_sdp(False), torch.backends.cuda.enable_mem_efficient_sdp(False), torch.backends.cuda.enable_cudnn_sdp(False)"
-    (dry.folder / "off.py").write_text(FIRST_LINE + text.format(off=off))
-    (dry.folder / "on.py").write_text(FIRST_LINE + text.format(off="torch.backends.cuda.enable_cudnn_sdp(False)"))
-    on_card = ("--json", "--device", "cuda:80GiB")  # not a card whose rates are known: no remedy runs again for its time
-    by_hand = json.loads(dry.ullage("predict", *on_card, "--", dry.cuda, "on.py").stdout)
-    advice = json.loads(dry.ullage("advise", *on_card, "--seconds", 600, "--", dry.cuda, "off.py", **USUAL_ALLOCATOR).stdout)
-    row = next(one for one in advice["remedies"] if one["id"] == "fused_attention")
-    assert row["peak_bytes"] == by_hand["cards"][0]["peak_bytes"] < advice["plain"]["peak_bytes"], (row, advice["plain"])
-    assert row["place"]["file"].endswith("off.py"), row
-
-
-def test_advice_ends_in_time(dry: Dry) -> None:
-    (dry.folder / "slow.py").write_text("import time, torch\ntorch.zeros(1 << 20, device='cuda')\ntime.sleep(100000)\n")
-    advice = json.loads(dry.ullage("advise", "--json", "--seconds", 30, "--device", "a100-80gb", "--", dry.cuda, "slow.py").stdout)
-    assert advice["plain"]["fits"] is None and "did not finish its third step" in advice["notes"][0], advice
-    assert all(one["basis"] == "not_tried" for one in advice["remedies"]), advice["remedies"]
-
-
-def test_remedies_where_none_fits_alone(dry: Dry) -> None:
-    chosen = {"made": ", foreach=False"}  # the program's own choice of optimizer step, which no remedy changes
-    (checkpointed,) = dry.peaks_of_nets(16384, {"net": {**chosen, **BY_HAND["gradient_checkpointing"]}}).values()
-    mib = checkpointed // MIB - 8  # no other remedy needs less
-    dry.write_net(chosen)
-    words = ("--seconds", 900, "--vary", "batch", "--at", "batch=16384", "--", dry.cuda, "net.py", "{batch}")
-    advice = json.loads(dry.ullage("advise", "--json", "--device", f"cuda:{mib}MiB", *words).stdout)
-    assert advice["plain"]["fits"] is False and "are refused at net.py" in advice["plain"]["refused"], advice["plain"]
-    fitting = [one for one in advice["remedies"] if one["fits"] and one["basis"] == "tried"]
-    print(f"   {mib} MiB:", [one["id"] for one in fitting], flush=True)
-    together = [one for one in fitting if "+" in one["id"]]
-    assert len(together) == 1 and together[0]["peak_bytes"] <= mib * MIB, advice["remedies"]
-    plan = next(one for one in advice["remedies"] if one["id"] == "ullage_run")
-    assert plan["fits"] and plan["basis"] == "planned" and plan["peak_bytes"] <= mib * MIB, plan
-    smaller = next(one for one in fitting if one["id"] == "smaller_batch")
-    assert "add up the gradients" in smaller["action"], smaller
-
-
-def test_runs_of_advise_have_ports_of_their_own(dry: Dry) -> None:
-    """Another process has the ports that the program states, as a run beside it would."""
-    (dry.folder / "port.py").write_text(FIRST_LINE + PORT)
-    with socket.socket() as v4, socket.socket(socket.AF_INET6) as v6:
-        for taken, host in ((v4, "127.0.0.1"), (v6, "::1")):
-            taken.bind((host, 0))
-            taken.listen()
-        words = ("--device", "cuda:8GiB", "--", dry.cuda, "port.py", v4.getsockname()[1], v6.getsockname()[1])
-        advice = json.loads(dry.ullage("advise", "--json", "--seconds", 300, *words).stdout)
-        assert advice["plain"]["fits"], advice
-        done = dry.ullage("run", "--dry", *words, code=1)  # a run alone has the machine's ports
-        assert "Address already in use" in done.stderr, done.stderr
-
-
-def test_a_budget_on_the_card(dry: Dry) -> None:
+def test_a_budget_on_the_card(dry: Programs) -> None:
     """The session, its pool and its pager hold the program to bytes of the dry card, which counts at every change."""
     words = ("run", "--dry", "--device", "cuda:8GiB", "--report", "b.json")
     def under(memory, code=0, script="train.py"):
@@ -606,7 +441,7 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
     assert "is below what the process needs before the first tensor" in done.stderr, done.stderr
 
 
-def test_a_planned_budget_on_the_card(dry: Dry) -> None:
+def test_a_planned_budget_on_the_card(dry: Programs) -> None:
     """Only a small input is trained, so the step's last large op is in the backward pass, on a thread of autograd's. The
     small products on weights have one key. cuBLAS's workspaces stay where they are."""
     (dry.folder / "input.py").write_text(FIRST_LINE + TRAINS_ITS_INPUT)
@@ -622,7 +457,7 @@ def test_a_planned_budget_on_the_card(dry: Dry) -> None:
     assert plan["peak_seen_bytes"] == plan["peak_bytes"], plan
 
 
-def test_one_thread_frees_while_others_move(dry: Dry) -> None:
+def test_one_thread_frees_while_others_move(dry: Programs) -> None:
     """Python alone holds the storages, so a reference from elsewhere needs Python's lock. A thread that frees a tensor has it."""
     (dry.folder / "storages.py").write_text(FIRST_LINE + STORAGES_ALONE)
     dry.ullage("run", "--dry", "--device", "cuda:8GiB", "--report", "s.json", "--memory", "660MiB", "--", dry.cuda, "storages.py")
@@ -630,7 +465,7 @@ def test_one_thread_frees_while_others_move(dry: Dry) -> None:
     assert told["spilled_bytes"] > 40 * 8 * MIB and told["over_budget_bytes"] == 0 == told["dry"]["findings"], told
 
 
-def test_wrong_inputs(dry: Dry) -> None:
+def test_wrong_inputs(dry: Programs) -> None:
     said = dry.ullage("run", "--dry", "--device", "rtx9999", "--", dry.cuda, "train.py", code=2).stderr
     assert "'rtx9999' is not a known card" in said and "rtx3090" in said, said
     said = dry.ullage("run", "--dry", "--device", "cuda:400MiB", "--", dry.cuda, "train.py", code=2).stderr
@@ -645,25 +480,5 @@ def test_wrong_inputs(dry: Dry) -> None:
     assert "can't open file" in said, said
 
 
-def test_wrong_inputs_of_advise(dry: Dry) -> None:
-    said = dry.ullage("advise", "--device", "t4", "--memory", "1GiB", "--", dry.cuda, "train.py", code=2).stderr
-    assert "--memory: cannot be given with --device" in said, said
-    said = dry.ullage("advise", "--device", "t4", "--", dry.cpu, "train.py", code=2).stderr
-    assert "is a CPU build" in said, said
-    said = dry.ullage("advise", "--device", "t4", "--", dry.cuda, "fails.py", code=1).stderr
-    assert "AssertionError at fails.py:4" in said, said
-    said = dry.ullage("advise", code=2).stderr
-    assert "nothing to advise on" in said, said
-
-
-def main() -> int:
-    if not pathlib.Path(sys.argv[2]).exists():
-        print("skipped: no .venv-cuda with a CUDA build of torch (tools/setup cuda makes it)")
-        return 77
-    with tempfile.TemporaryDirectory() as folder:
-        run_cases(globals(), Dry(*sys.argv[1:4], folder), only="".join(sys.argv[4:5]))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals(), Programs))
