@@ -15,8 +15,14 @@ from dry_cases import FAILS, MIB, Dry, main  # noqa: E402
 from quick_runs import FIRST_LINE  # noqa: E402
 
 PORT = """
-import socket, subprocess, sys
+import os, socket, subprocess, sys
 import torch
+os.environ["MASTER_PORT"] = sys.argv[1]
+try:
+    socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    raise SystemExit("a rank that is early reached another job")
+except ConnectionRefusedError:
+    pass
 TEXT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2]))).sendall(b'rank 1')"
 for family, host, port in ((socket.AF_INET, "127.0.0.1", int(sys.argv[1])), (socket.AF_INET6, "::1", int(sys.argv[2]))):
     server = socket.socket(family)
@@ -161,7 +167,7 @@ def test_runs_of_advise_have_ports_of_their_own(dry: Nets) -> None:
         advice = json.loads(dry.ullage("advise", "--json", "--seconds", 300, *words).stdout)
         assert advice["plain"]["fits"], advice
         done = dry.ullage("run", "--dry", *words, code=1)  # a run alone has the machine's ports
-        assert "Address already in use" in done.stderr, done.stderr
+        assert "a rank that is early reached another job" in done.stderr, done.stderr
 
 
 def test_wrong_inputs_of_advise(dry: Nets) -> None:
