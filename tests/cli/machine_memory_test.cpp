@@ -27,6 +27,7 @@ class MachineMemoryTest : public testing::Test {
     std::ofstream(root_ / path) << text;
   }
   MachineMemory read() { return read_machine_memory(roots_); }
+  std::optional<Bytes> left() { return memory_left(memory_groups(roots_), roots_); }
   std::optional<std::uint64_t> kills() { return oom_kills(memory_groups(roots_), roots_); }
 
   fs::path root_;
@@ -40,6 +41,29 @@ TEST_F(MachineMemoryTest, WithoutControlGroupsIsWhatIsAvailableLessFivePercent) 
   EXPECT_FALSE(read().limit);
   EXPECT_EQ(auto_budget(read()), 4_GiB - 4_GiB / 20);
   EXPECT_EQ(most_there_is(read()), 8_GiB);
+}
+
+TEST_F(MachineMemoryTest, WhatIsLeftIsWhatIsAvailableAndTheFreeSwap) {
+  EXPECT_EQ(left(), 4_GiB);
+  file("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\nSwapFree: 1048576 kB\n");
+  EXPECT_EQ(left(), 5_GiB);
+}
+
+TEST_F(MachineMemoryTest, OfAGroupPagesOfFilesAreLeftToo) {
+  file("proc/self/cgroup", "0::/user/shell\n");
+  file("cgroup/user/shell/memory.max", "1073741824\n");
+  file("cgroup/user/shell/memory.current", "805306368\n");
+  EXPECT_EQ(left(), 256_MiB);
+  file("cgroup/user/shell/memory.stat", "anon 1\ninactive_file 134217728\nactive_file 67108864\n");
+  EXPECT_EQ(left(), 448_MiB);
+}
+
+TEST_F(MachineMemoryTest, OfAGroupOfVersion1PagesOfFilesAreLeftToo) {
+  file("proc/self/cgroup", "4:memory:/job\n");
+  file("cgroup/memory/job/memory.limit_in_bytes", "1073741824\n");
+  file("cgroup/memory/job/memory.usage_in_bytes", "1073741824\n");
+  file("cgroup/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 134217728\ntotal_active_file 67108864\n");
+  EXPECT_EQ(left(), 192_MiB);
 }
 
 TEST_F(MachineMemoryTest, WithNothingToReadIsUnlimited) {

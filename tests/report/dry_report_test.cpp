@@ -93,6 +93,29 @@ TEST(DryReport, SaysThatThisMachineWasFull) {
   EXPECT_EQ(text.find("DOES NOT FIT"), std::string::npos) << text;
 }
 
+TEST(DryReport, SaysWhatFilledThisMachine) {
+  DryReport report = fitting();
+  const DryReport::Place load{"load.py", 3, "<module>"}, train{"load.py", 9, "train"};
+  report.exit_code = 137, report.host_ran_out = true;
+  report.host_filled = {
+      300_MiB, 24_GiB, 4711, "python load.py", 20_GiB, 2_GiB, 1_GiB, train, {{train, 3_GiB}, {load, 17_GiB}}};
+  const std::string text = terminal(report);
+  EXPECT_NE(
+      text.find("filled this machine's memory, not the card's: 300.00 MiB of 24.00 GiB were left\n"
+                "  process 4711 (python load.py) held 20.00 GiB, and was at load.py:9 in train; 1.00 GiB were locked "
+                "for the card; its 2.00 GiB of files' pages do not count"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  it grew by 17.00 GiB at load.py:3, by 3.00 GiB at load.py:9 in train\n  what to do: "),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("killed: "), std::string::npos) << text;
+  EXPECT_NE(json(report).find(R"("held_bytes": 21474836480)"), std::string::npos) << json(report);
+  report.host_filled->place = {}, report.host_filled->growth.clear(), report.host_filled->pinned = {};
+  EXPECT_NE(terminal(report).find("(python load.py) held 20.00 GiB; its 2.00 GiB of files'"), std::string::npos);
+  EXPECT_EQ(terminal(report).find("it grew by"), std::string::npos);
+}
+
 TEST(DryReport, TellsBoundsFromGuesses) {
   DryReport report = fitting();
   EXPECT_NE(json(report).find(R"("law": "exact")"), std::string::npos);

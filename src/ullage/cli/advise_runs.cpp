@@ -64,6 +64,11 @@ void keep_history(trace::Input history, const TryOrder& order, Tried& tried) {
   if (order.history) tried.history = std::move(history);
 }
 
+std::string filled_text(const report::DryReport::HostFilled& filled) {
+  return fmt::format("the program filled this machine's memory{}: it held {} when {} were left",
+                     place_text(filled.place), to_string(filled.held), to_string(filled.left));
+}
+
 class DryRuns final : public AdviseRuns {
  public:
   DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, ScratchFolder scratch)
@@ -109,6 +114,8 @@ class DryRuns final : public AdviseRuns {
       tried.end = tried.peak <= Bytes{card_.model.total} ? Tried::End::Fits : Tried::End::RanOut;
     } else if (report.exit_code == 0) {
       tried.error = "the program never used the card";
+    } else if (report.host_filled) {
+      tried.error = filled_text(*report.host_filled);
     } else {
       tried.error = report.error
                         ? one_line(report.error->type + place_text(report.error->place) + ": " + report.error->text)
@@ -138,8 +145,9 @@ class DryRuns final : public AdviseRuns {
       tried.error = refusal->message, tried.exit_code = refusal->exit_code;
       return tried;
     }
-    const report::RunReport& report = std::get<DryBudgetDone>(ran).report;
-    tried.last_lines = std::get<DryBudgetDone>(ran).last_lines;
+    auto& done = std::get<DryBudgetDone>(ran);
+    const report::RunReport& report = done.report;
+    tried.last_lines = std::move(done.last_lines);
     tried.exit_code = report.end.exit_code, tried.interrupted = SignalForwarder::received() != 0;
     tried.peak = report.end.dry->peak, tried.plan = report.plan, tried.moved_out = report.moving.out;
     tried.locked = report.end.dry->pinned_peak;
@@ -156,6 +164,8 @@ class DryRuns final : public AdviseRuns {
       tried.end = fits ? Tried::End::Fits : Tried::End::RanOut;
     } else if (report.outcome == report::Outcome::Infeasible || report.refused > 0) {
       tried.end = Tried::End::RanOut;
+    } else if (done.host_filled) {
+      tried.error = filled_text(*done.host_filled);
     } else if (tried.error.empty()) {
       tried.error = fmt::format("the program ended with exit code {}", report.end.exit_code);
       if (!tried.last_lines.empty()) tried.error += ", and its last line is: " + one_line(tried.last_lines.back());

@@ -3,6 +3,7 @@
 #include "ullage/cli/control_groups.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <string>
@@ -32,6 +33,44 @@ std::optional<std::uint64_t> read_number(const fs::path& file, std::string_view 
     }
   }
   return std::nullopt;
+}
+
+// The names of a group's files in versions 2 and 1, and of the lines of memory.stat that count pages of files.
+struct GroupFiles {
+  const char *limit, *used;
+  std::array<const char*, 2> file_pages;
+};
+constexpr std::array<GroupFiles, 2> kGroupFiles = {{
+    {"memory.max", "memory.current", {"inactive_file", "active_file"}},
+    {"memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}},
+}};
+
+std::optional<Bytes> limit_of(const fs::path& group, const GroupFiles& files) {
+  const std::optional<std::uint64_t> limit = read_number(group / files.limit);  // "max" is no number
+  return limit && Bytes{*limit} < kNoLimit ? std::optional(Bytes{*limit}) : std::nullopt;
+}
+
+Bytes used_of(const fs::path& group, const GroupFiles& files) {
+  Bytes used{read_number(group / files.used).value_or(0)};
+  for (const char* pages : files.file_pages) {
+    used = saturating_sub(used, Bytes{read_number(group / "memory.stat", pages).value_or(0)});
+  }
+  return used;
+}
+
+// Returns the smallest of what `of` gives for the groups that set a limit.
+template <typename Function>
+std::optional<Bytes> least_of(const std::vector<fs::path>& groups, Function of) {
+  std::optional<Bytes> least;
+  for (const fs::path& group : groups) {
+    for (const GroupFiles& files : kGroupFiles) {
+      const std::optional<Bytes> limit = limit_of(group, files);
+      if (!limit) continue;
+      const Bytes one = of(group, files, *limit);
+      if (!least || one < *least) least = one;
+    }
+  }
+  return least;
 }
 
 bool names_memory(std::string_view controllers) {
@@ -94,14 +133,13 @@ std::vector<fs::path> memory_groups(const MachineRoots& roots) {
 }
 
 std::optional<Bytes> group_limit(const std::vector<fs::path>& groups) {
-  std::optional<Bytes> least;
-  for (const fs::path& group : groups) {
-    for (const char* file : {"memory.max", "memory.limit_in_bytes"}) {
-      const std::optional<std::uint64_t> limit = read_number(group / file);  // "max" is no number
-      if (limit && Bytes{*limit} < kNoLimit && (!least || Bytes{*limit} < *least)) least = Bytes{*limit};
-    }
-  }
-  return least;
+  return least_of(groups, [](const fs::path&, const GroupFiles&, Bytes limit) { return limit; });
+}
+
+std::optional<Bytes> group_left(const std::vector<fs::path>& groups) {
+  return least_of(groups, [](const fs::path& group, const GroupFiles& files, Bytes limit) {
+    return saturating_sub(limit, used_of(group, files));
+  });
 }
 
 std::optional<std::uint64_t> oom_kills(const std::vector<fs::path>& groups, const MachineRoots& roots) {

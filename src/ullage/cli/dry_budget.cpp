@@ -7,7 +7,6 @@
 #include "ullage/store/ledger.h"
 
 #include <csignal>
-#include <filesystem>
 #include <utility>
 
 namespace ullage::cli {
@@ -16,7 +15,7 @@ std::variant<DryBudgetDone, Refusal> DryRunner::run_in_budget(const Launch& prog
                                                               Bytes budget) {
   const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
   Launch launch_it = program;
-  const Result<std::filesystem::path> account = put_under(launch_it, order);
+  const Result<DryAccount> account = put_under(launch_it, order);
   if (!account) return failed(account.error());
   store::LedgerSettings settings{budget, {}, {}};
   settings.card = 0u, settings.host_memory = kHostOfDryCard, settings.quiet = true;
@@ -28,8 +27,8 @@ std::variant<DryBudgetDone, Refusal> DryRunner::run_in_budget(const Launch& prog
   if (const auto* failure = std::get_if<NotStarted>(&ended)) return not_started(launch_it, failure->reason);
   auto& end = std::get<report::ProcessEnd>(ended);
   end.dry = count(order, *account);
-  DryBudgetDone done{report::summarize(ledger->page(), end), {}};
-  if (order.quiet_program) done.last_lines = last_lines_of(*account / "outputs");
+  DryBudgetDone done{report::summarize(ledger->page(), end), {}, account->host_filled()};
+  if (order.quiet_program) done.last_lines = last_lines_of(account->folder / "outputs");
   return done;
 }
 

@@ -232,7 +232,9 @@ int run_dry(const RunOptions& options, Streams streams) {
   if (const auto* refusal = std::get_if<Refusal>(&ran)) return refuse(*refusal, "run", streams.err);
   auto& done = std::get<DryDone>(ran);
   const int files = write_dry_files(history, options.record.value_or(""), report, done, streams.err);
-  if (!options.quiet) {
+  if (options.quiet) {
+    say_host_filled(done.report.host_filled, streams.err);
+  } else {
     report::write_terminal(done.report, "ullage: ", streams.err);
     if (done.report.history_file) {
       streams.err << "ullage: next: " << report::command_line("explain", {*done.report.history_file}) << '\n';

@@ -19,6 +19,7 @@
 #include <csignal>
 #include <fstream>
 #include <memory>
+#include <ostream>
 #include <utility>
 
 namespace ullage::cli {
@@ -263,13 +264,27 @@ int refuse_dry(const Error& error, const std::string& verb, std::ostream& err) {
   return refuse({to_int(wrong_use ? ExitCode::WrongUse : ExitCode::Failed), error.text()}, verb, err);
 }
 
-Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
+void say_host_filled(const std::optional<DryReport::HostFilled>& filled, std::ostream& err) {
+  if (!filled) return;
+  for (const std::string& line : report::host_filled_lines(*filled)) err << "ullage: " << line << '\n';
+}
+
+std::optional<DryReport::HostFilled> DryAccount::host_filled() const {
+  std::optional<DryReport::HostFilled> filled = guard->filled();
+  if (filled) filled->pinned = bytes_of(read_account(folder / "card")->pinned);
+  return filled;
+}
+
+Result<DryAccount> DryRunner::put_under(Launch& program, const DryOrder& order) {
   const fs::path root = folder_.path(), at = root / fmt::format("run-{}", ++*runs_);
   std::error_code ignored;
   fs::create_directory(at, ignored);
   ULLAGE_TRY(make_account(at / "card"));
   program.preload = preload_;
   program.deadline = order.deadline;
+  const auto guard = std::make_shared<HostGuard>(program.roots, at);
+  program.is_to_end = [guard](std::int32_t child) { return guard->look(child); };
+  const DryAccount account{at, guard};
   if (order.quiet_program) program.outputs = at / "outputs";
   const std::vector<std::pair<std::string, std::string>> environment = {
       {"ULLAGE_DRYCARD_CARD", std::string(order.card.model.name)},
@@ -282,6 +297,7 @@ Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
       {"ULLAGE_DRYCARD_SCRIPT", (root / "in_python.py").string()},
       {"ULLAGE_DRYCARD_VALUES", (root / "values.py").string()},
       {"ULLAGE_DRYCARD_ACCOUNT", at.string()},
+      {"ULLAGE_DRYCARD_LINE_SIGNAL", std::to_string(line_signal())},
       {"ULLAGE_DRYCARD_HISTORY", order.history ? "1" : "0"},
       {"ULLAGE_DRYCARD_STEPS", std::to_string(order.steps)},
       {"ULLAGE_DRYCARD_SECONDS", fmt::format("{}", order.limit.count)},
@@ -291,14 +307,14 @@ Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
   program.environment.insert(program.environment.end(), environment.begin(), environment.end());
   if (is_old(cudnn_major_)) program.environment.emplace_back("ULLAGE_DRYCARD_CUDNN", kNewestOld);
   program.environment.emplace_back("ULLAGE_DRYCARD_PORTS", order.own_ports ? (at / "ports").string() : "");
-  if (!order.has_budget) return at;
+  if (!order.has_budget) return account;
   program.environment.emplace_back("ULLAGE_DRYCARD_CHECKS", kSeed);
   program.environment.emplace_back("ULLAGE_PLANNING", "wait");
-  return at;
+  return account;
 }
 
-report::DryCardCount DryRunner::count(const DryOrder& order, const fs::path& at) {
-  const std::unique_ptr<drycard::CardLedger> account = read_account(at / "card");
+report::DryCardCount DryRunner::count(const DryOrder& order, const DryAccount& of) {
+  const std::unique_ptr<drycard::CardLedger> account = read_account(of.folder / "card");
   report::DryCardCount count;
   count.word = order.device, count.memory = Bytes{order.card.model.total};
   count.pinned_peak = bytes_of(account->pinned_peak);
@@ -317,11 +333,11 @@ report::DryCardCount DryRunner::count(const DryOrder& order, const fs::path& at)
 std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOrder& order) {
   const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
   Launch launch_it = program;
-  const Result<fs::path> put = put_under(launch_it, order);
+  const Result<DryAccount> put = put_under(launch_it, order);
   if (!put) return failed(put.error());
   launch_it.has_ledger = false;  // nothing is budgeted, not by a run around this one either
   launch_it.environment.emplace_back(store::Ledger::kVariable, "");
-  const fs::path& folder = *put;
+  const fs::path& folder = put->folder;
   Result<store::Ledger> ledger = store::Ledger::create({.budget = {}, .spill_folder = {}, .spill_limit = {}});
   if (!ledger) return failed(ledger.error());
   SignalForwarder signals;
@@ -343,8 +359,9 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   report.host_total = most_there_is(read_machine_memory(program.roots)).value_or(Bytes{});
   // The control groups may not say why a program was killed. Then a SIGKILL counts as lack of memory if the program
   // held three quarters of the machine's memory or more.
+  report.host_filled = put->host_filled();
   report.host_ran_out =
-      host.outcome == report::Outcome::KilledByKernel ||
+      report.host_filled || host.outcome == report::Outcome::KilledByKernel ||
       (end.signal == SIGKILL && report.host_total > Bytes{} && report.host_peak >= report.host_total / 4 * 3);
   report.notes = notes_;
   done.history = add_pythons(folder, other_majors_, cuda_major_, report);

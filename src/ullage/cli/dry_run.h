@@ -5,6 +5,7 @@
 // (drycard).
 
 #include "ullage/cli/dry_card.h"
+#include "ullage/cli/host_guard.h"
 #include "ullage/cli/take_runner.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/torch_folder.h"
@@ -54,6 +55,16 @@ struct DryDone {
 struct DryBudgetDone {
   report::RunReport report;
   std::vector<std::string> last_lines;
+  std::optional<report::DryReport::HostFilled> host_filled;
+};
+
+// Of one program under the card.
+struct DryAccount {
+  std::filesystem::path folder;            // the files in which the card and Python write what they counted
+  std::shared_ptr<const HostGuard> guard;  // of this machine's memory; the launch asks it
+
+  // Why the guard ended the program; nothing: it did not.
+  std::optional<report::DryReport::HostFilled> host_filled() const;
 };
 
 // Holds the stand-ins for one torch and runs programs on them, any number of times. All its files are in a scratch
@@ -76,11 +87,10 @@ class DryRunner final {
   std::variant<DryBudgetDone, Refusal> run_in_budget(const Launch& program, const DryOrder& order, Bytes budget);
 
   // For a caller that launches by itself, under a budget: puts the card under `program`, which must end before this
-  // object does. Returns the folder of its account: the files in which the card and Python write what they counted.
-  // System: a file cannot be written.
-  Result<std::filesystem::path> put_under(Launch& program, const DryOrder& order);
-  // Reads what the card counted for a program. `account` is the folder that put_under() returned for it.
-  static report::DryCardCount count(const DryOrder& order, const std::filesystem::path& account);
+  // object does. System: a file cannot be written.
+  Result<DryAccount> put_under(Launch& program, const DryOrder& order);
+  // Reads what the card counted for a program.
+  static report::DryCardCount count(const DryOrder& order, const DryAccount& account);
 
  private:
   DryRunner(ScratchFolder folder) : folder_(std::move(folder)) {}
@@ -97,6 +107,9 @@ class DryRunner final {
 
 // Writes why a dry run cannot start to `err`; returns the exit code.
 int refuse_dry(const Error& error, const std::string& verb, std::ostream& err);
+
+// Says on `err` why a program was ended that filled this machine's memory, if it was.
+void say_host_filled(const std::optional<report::DryReport::HostFilled>& filled, std::ostream& err);
 
 // Says why workspaces of cuDNN were counted as 0 bytes in `plans` plans, and what to do. The majors are those of
 // torch's CUDA and cuDNN; `is_installed` says whether that cuDNN is beside torch.

@@ -95,7 +95,11 @@ struct Ended {
   bool out_of_time = false;
 };
 
-// Waits for the child to end, but no longer than until `deadline`. Does not reap it. Returns whether it ended.
+bool is_out_of_time(const Launch& launch) {
+  return launch.deadline && std::chrono::steady_clock::now() >= *launch.deadline;
+}
+
+// Waits for the child to end, or for a reason to kill it. Does not reap it. Returns whether it ended.
 bool has_ended(pid_t child, const Launch& launch) {
   constexpr std::chrono::milliseconds kBetweenLooks{10};
   const auto ended = [child](int more) {
@@ -104,9 +108,10 @@ bool has_ended(pid_t child, const Launch& launch) {
     }
     return info.si_pid == child;
   };
-  if (!launch.deadline) return ended(0);
-  while (std::chrono::steady_clock::now() < *launch.deadline) {
+  if (!launch.deadline && !launch.is_to_end) return ended(0);
+  while (!is_out_of_time(launch)) {
     if (ended(WNOHANG)) return true;
+    if (launch.is_to_end && launch.is_to_end(child)) return false;
     std::this_thread::sleep_for(kBetweenLooks);
   }
   return ended(WNOHANG);
@@ -123,7 +128,7 @@ void kill_tree(pid_t root) {
 Ended wait_for(pid_t child, const Launch& launch, SignalForwarder& signals) {
   Ended ended;
   if (!has_ended(child, launch)) {
-    ended.out_of_time = true;
+    ended.out_of_time = is_out_of_time(launch);
     kill_tree(child);
     siginfo_t info = {};
     while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {

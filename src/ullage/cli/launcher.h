@@ -10,6 +10,7 @@
 #include "ullage/store/ledger.h"
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -35,6 +36,8 @@ struct Launch {
   int out = -1, err = -1;         // descriptors that become its stdout and stderr; -1: it has ours
   bool has_ledger = true;         // false: no ledger, so no runtime unless a run is around us; all its processes count
   std::optional<std::chrono::steady_clock::time_point> deadline;  // all its processes are killed then; none: never
+  // Asked every 10 ms with the child's process id. If it returns true, all its processes are killed. May be empty.
+  std::function<bool(std::int32_t)> is_to_end;
   std::function<void()> on_start;  // called once the program runs, before it is waited for; may be empty
 };
 

@@ -13,9 +13,8 @@ std::optional<Bytes> smaller(std::optional<Bytes> a, std::optional<Bytes> b) {
   return b ? std::min(*a, *b) : a;
 }
 
-}  // namespace
-
-MachineMemory read_machine_memory(const MachineRoots& roots) {
+// Without the limit.
+MachineMemory read_meminfo(const MachineRoots& roots) {
   MachineMemory memory;
   std::ifstream in(roots.proc / "meminfo");
   std::string name, unit;
@@ -24,7 +23,15 @@ MachineMemory read_machine_memory(const MachineRoots& roots) {
     std::getline(in, unit);
     if (name == "MemTotal:") memory.total = Bytes{count} * 1024;
     if (name == "MemAvailable:") memory.available = Bytes{count} * 1024;
+    if (name == "SwapFree:") memory.swap_free = Bytes{count} * 1024;
   }
+  return memory;
+}
+
+}  // namespace
+
+MachineMemory read_machine_memory(const MachineRoots& roots) {
+  MachineMemory memory = read_meminfo(roots);
   memory.limit = group_limit(memory_groups(roots));
   return memory;
 }
@@ -32,6 +39,12 @@ MachineMemory read_machine_memory(const MachineRoots& roots) {
 Bytes auto_budget(const MachineMemory& memory) {
   const Bytes given = smaller(memory.limit, memory.available).value_or(Bytes{});
   return given - given / 20;
+}
+
+std::optional<Bytes> memory_left(const std::vector<std::filesystem::path>& groups, const MachineRoots& roots) {
+  const MachineMemory memory = read_meminfo(roots);
+  const std::optional<Bytes> left = smaller(memory.available, group_left(groups));
+  return left ? std::optional(*left + memory.swap_free) : std::nullopt;
 }
 
 std::optional<Bytes> most_there_is(const MachineMemory& memory) { return smaller(memory.total, memory.limit); }

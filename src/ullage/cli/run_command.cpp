@@ -365,10 +365,10 @@ int run_run(const RunOptions& options, Streams streams) {
   Launch& program = std::get<Launch>(target);
   program.roots = options.roots;
   std::optional<DryRunner> dry_runner;
-  std::filesystem::path card_account;
+  DryAccount card_account;
   if (options.dry) {
     Result<DryRunner> made = DryRunner::make(program);
-    Result<std::filesystem::path> put = made ? made->put_under(program, dry) : made.error();
+    Result<DryAccount> put = made ? made->put_under(program, dry) : made.error();
     if (!put) return refuse_dry(put.error(), "run", streams.err);
     card_account = std::move(*put);
     dry_runner.emplace(std::move(*made));
@@ -404,7 +404,10 @@ int run_run(const RunOptions& options, Streams streams) {
   end.target = options.target;
   if (files->report) end.report_file = options.report;
   if (files->trace) end.record_file = *options.record;
-  if (dry_runner) end.dry = DryRunner::count(dry, card_account);
+  if (dry_runner) {
+    end.dry = DryRunner::count(dry, card_account);
+    say_host_filled(card_account.host_filled(), streams.err);
+  }
   if (allowed) {
     end.allowed = allowed->allowance.words(), end.ways = allowed->ways;
     if (allowed->switches) end.facts = advise::read_facts(allowed->facts);

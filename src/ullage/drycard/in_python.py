@@ -4,14 +4,16 @@
 It keeps torch's own memory history if asked to, counts steps by the optimizers' calls, and ends the program if asked
 to. At the process's end it writes torch's figures of memory, and the error that ended the process.
 
-environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the history
+environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, PID.pickle with the history, PID.lines with answers to the signal
              ULLAGE_DRYCARD_HISTORY  1: the history is kept
              ULLAGE_DRYCARD_STEPS    end the program after so many steps; 0: never
              ULLAGE_DRYCARD_SECONDS  end the program after so many seconds; 0: never
+             ULLAGE_DRYCARD_LINE_SIGNAL  the launcher sends it to ask for the main thread's lines; 0 or none: it does not
              ULLAGE_DRYCARD_VALUES   the file values.py; empty: nothing is known of values
 """
 import atexit
 import ctypes
+import faulthandler
 import gc
 import json
 import os
@@ -172,12 +174,21 @@ class Account:
         self.hook, sys.excepthook = sys.excepthook, self.program_failed
         atexit.register(self.finish)
         sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(self.optimizer_stepped)
+        self.answer_for_lines()
         self.follow_values()
         torch.cuda._lazy_call(self.card_is_there)
         if seconds := float(os.environ.get("ULLAGE_DRYCARD_SECONDS", "0")):
             timer = threading.Timer(seconds, self.end, ["seconds"])
             timer.daemon = True
             timer.start()
+
+    def answer_for_lines(self):
+        """Lets a signal write the main thread's lines behind the folder of Python's own modules (cli/line_question.h)."""
+        number = int(os.environ.get("ULLAGE_DRYCARD_LINE_SIGNAL", "0"))
+        if number and os.path.isdir(self.folder):
+            self.lines = open(f"{self.folder}/{self.process}.lines", "w")
+            print(STANDARD, file=self.lines, flush=True)
+            faulthandler.register(number, self.lines, all_threads=False)
 
     def follow_values(self):
         """Follows values in every thread, because a mode is each thread's own."""

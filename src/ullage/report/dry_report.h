@@ -19,6 +19,7 @@ struct DryReport {
     std::string file;
     int line = 0;
     std::string function;
+    friend bool operator==(const Place&, const Place&) = default;
   };
   struct Failure {
     std::string type;  // "torch.OutOfMemoryError"
@@ -56,6 +57,22 @@ struct DryReport {
     std::uint64_t steps = 0, optimizers = 0;
   };
   enum class EndedBy { Program, Steps, Seconds };
+  // How much the program's processes grew until they were seen at this place, since they were seen before.
+  struct Growth {
+    Place place;
+    Bytes bytes;
+  };
+  // Why the program was ended before the kernel killed something: it had filled this machine's memory.
+  struct HostFilled {
+    Bytes left, most;            // what could still be taken, of all there is
+    std::int32_t process = 0;    // the one that held most
+    std::string command;         // its words
+    Bytes held;                  // by it, without `files`
+    Bytes files;                 // pages of files that it had. The kernel can drop them, so they take nothing
+    Bytes pinned;                // locked for the card by all processes, whether used or not
+    Place place;                 // where its main thread was
+    std::vector<Growth> growth;  // in the order of the first places
+  };
 
   std::vector<std::string> command;
   std::string card_name, card_word;  // "NVIDIA A100-SXM4-80GB"; "a100-80gb", or "cuda:24GiB"
@@ -70,9 +87,12 @@ struct DryReport {
   Seconds wall;
   Bytes host_peak;   // peak of the resident bytes of the program's processes on this machine
   Bytes host_total;  // memory of this machine, or the limit of the control group if that is less
-  // The kernel killed the program for lack of this machine's memory: the control groups counted such a kill. If they
-  // did not, it is assumed when SIGKILL ended the program with `host_peak` at three quarters of `host_total` or more.
+  // The program was killed for lack of this machine's memory: Ullage ended it (`host_filled`), or the control groups
+  // counted a kill by the kernel. If neither is so, it is assumed when SIGKILL ended the program with `host_peak` at
+  // three quarters of `host_total` or more.
   bool host_ran_out = false;
+  std::optional<HostFilled>
+      host_filled;               // none: the program was not ended for this. If there is one, host_ran_out is true
   Bytes pinned_peak;             // peak of the host memory that the program locked for the card
   std::vector<Refused> refused;  // requests that torch could not serve
   std::optional<Failure> error;  // the exception that ended the program
@@ -103,6 +123,8 @@ struct DryReport {
   }
 };
 
+// Says that the program was ended, what filled the memory, and what to do; one text for each line.
+std::vector<std::string> host_filled_lines(const DryReport::HostFilled& filled);
 // Writes the verdict, then what was taken and what is not known. Every line begins with `prefix`.
 void write_terminal(const DryReport& report, const std::string& prefix, std::ostream& out);
 // Writes "ullage-dry", version 1 (docs/cli.md).

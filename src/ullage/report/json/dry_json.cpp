@@ -47,6 +47,17 @@ Json cards_of(const DryReport& report) {
   return cards;
 }
 
+Json filled_of(const DryReport::HostFilled& filled) {
+  Json json = {
+      {"left_bytes", filled.left.count},     {"most_bytes", filled.most.count}, {"process", filled.process},
+      {"command", filled.command},           {"held_bytes", filled.held.count}, {"file_bytes", filled.files.count},
+      {"pinned_bytes", filled.pinned.count}, {"place", place_of(filled.place)}, {"growth", Json::array()}};
+  for (const DryReport::Growth& one : filled.growth) {
+    json["growth"].push_back({{"place", place_of(one.place)}, {"bytes", one.bytes.count}});
+  }
+  return json;
+}
+
 }  // namespace
 
 void write_json(const DryReport& report, std::ostream& out) {
@@ -66,6 +77,7 @@ void write_json(const DryReport& report, std::ostream& out) {
   json["seconds"] = report.wall.count;
   json["host_peak_bytes"] = report.host_peak.count;
   json["host_ran_out"] = report.host_ran_out;
+  json["host_filled"] = report.host_filled ? filled_of(*report.host_filled) : Json(nullptr);
   json["pinned_peak_bytes"] = report.pinned_peak.count;
   json["refused"] = Json::array();
   for (const DryReport::Refused& one : report.refused) {

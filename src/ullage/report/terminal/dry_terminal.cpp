@@ -6,10 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
+#include <ranges>
 
 namespace ullage::report {
 namespace {
+
+constexpr std::size_t kMostGrowths = 3;  // places to name
 
 std::string text_of(const DryReport::Place& place) {
   if (place.file.empty()) return "";
@@ -83,6 +87,32 @@ std::string error_text(const DryReport& report) {
 
 }  // namespace
 
+std::vector<std::string> host_filled_lines(const DryReport::HostFilled& filled) {
+  const std::string pinned =
+      filled.pinned > Bytes{} ? "; " + to_string(filled.pinned) + " were locked for the card" : "";
+  std::vector<std::string> lines = {
+      fmt::format(
+          "ended before the kernel kills something: the program filled this machine's memory, not the card's: {} "
+          "of {} were left",
+          to_string(filled.left), to_string(filled.most)),
+      fmt::format("process {} ({}) held {}{}{}; its {} of files' pages do not count, because the kernel can drop them",
+                  filled.process, clip(clean(filled.command, true), 80), to_string(filled.held),
+                  filled.place.file.empty() ? "" : ", and was" + text_of(filled.place), pinned,
+                  to_string(filled.files))};
+  std::vector<DryReport::Growth> growth = filled.growth;
+  std::ranges::sort(growth, std::ranges::greater{}, &DryReport::Growth::bytes);
+  std::string text;
+  for (const DryReport::Growth& one : growth | std::views::take(kMostGrowths)) {
+    text += (text.empty() ? "it grew by " : ", by ") + to_string(one.bytes) + text_of(one.place);
+  }
+  if (!text.empty()) lines.push_back(text);
+  lines.emplace_back(
+      "what to do: make the model on the card (device=\"cuda\", with torch.device(\"cuda\")), or on \"meta\" first; "
+      "load "
+      "with map_location=\"cuda\" or mmap=True, from_pretrained with device_map=\"cuda\" and safetensors files");
+  return lines;
+}
+
 std::size_t DryReport::used_cards() const {
   return static_cast<std::size_t>(
       std::count_if(cards.begin(), cards.end(), [](const Card& card) { return card.taken > Bytes{}; }));
@@ -121,7 +151,9 @@ void write_terminal(const DryReport& report, const std::string& prefix, std::ost
   }
   line(fmt::format("  {}; the dry run took {} and {} of this machine's memory", end_text(report),
                    to_string(report.wall), to_string(report.host_peak)));
-  if (report.host_ran_out) {
+  if (report.host_filled) {
+    for (const std::string& text : host_filled_lines(*report.host_filled)) line("  " + text);
+  } else if (report.host_ran_out) {
     line(fmt::format(
         "  killed: the program filled this machine's memory ({}), not the card's. What it builds or loads on "
         "the host takes memory here; what is made on the card (device=\"cuda\", map_location=\"cuda\") "
