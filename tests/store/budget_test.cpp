@@ -184,6 +184,7 @@ TEST_F(BudgetTest, TellsTheOthersWhatItIsAboutToTake) {
 }
 
 TEST_F(BudgetTest, AChildsLibrariesHaveWhatTheyNeed) {
+  budget.foresee(400_MiB);  // of the parent, whose watch would end it
   budget.expect_nothing();
   EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (105_MiB + Budget::kMargin));
   budget.charge(200_MiB);

@@ -72,7 +72,7 @@ std::optional<Place> LineQuestion::answer() const {
   bool has_answer = false;
   while (std::getline(in, line)) {
     has_answer = true;
-    const Place place = place_in(line);
+    Place place = place_in(line);
     if (place.file.empty() || place.file.starts_with('<')) continue;
     if (nearest.file.empty()) nearest = place;
     if (place.file.find("-packages") == std::string::npos && !place.file.starts_with(standard)) return place;

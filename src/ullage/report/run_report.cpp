@@ -295,7 +295,10 @@ const char* name(CountedBy by) {
   return nullptr;
 }
 
-bool least_is_partial(const RunReport& report) { return report.least_budget && report.outcome != Outcome::Done; }
+bool least_is_partial(const RunReport& report) {
+  const bool had_to_move = report.moving.happened() || report.moving.files_let_go > Bytes{};
+  return report.least_budget && (report.outcome != Outcome::Done || !had_to_move);
+}
 
 std::string device_name(const RunReport& report) {
   return report.card ? "cuda:" + std::to_string(*report.card) : "cpu";

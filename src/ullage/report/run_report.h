@@ -167,7 +167,8 @@ struct RunReport {
   std::uint64_t recorded_steps = 0;  // whole steps that are surely in it
 };
 
-// Returns whether `least_budget` is partial: the run was not done, so ops that it did not reach may need more.
+// Returns whether `least_budget` is partial. Either the run was not done, and ops that it did not reach may need more.
+// Or nothing had to be moved. The runtime notes what is needed when memory is short, so it has not seen all of it then.
 bool least_is_partial(const RunReport& report);
 
 // Returns the name in the JSON: "cpu", "cuda:0".

@@ -134,8 +134,9 @@ class Budget final : public Limit {
 
   Bytes stated() const { return Bytes{stated_.load()}; }
   bool unlimited() const { return stated() == Bytes{}; }
-  // For a child made by fork. Ends the reserve, because the libraries had taken what they need before the fork.
-  void expect_nothing() { set_aside_.store(0); }
+  // For a child made by fork. Ends the reserve, because the libraries had taken what they need before the fork. Ends
+  // what was foreseen too: that is the parent's, and nothing in the child would end it.
+  void expect_nothing() { set_aside_.store(0), foreseen_.store(0); }
   // Changes the budget from the next time on that the limit is asked for.
   void restate(Bytes stated) { stated_.store(stated.count); }
 
