@@ -46,7 +46,9 @@ TEST(CardWork, CannotWaitForTheWorkOfACollectiveAlone) {
   }
   EXPECT_FALSE(work.done(kAt, kSize));
   EXPECT_TRUE(work.done(kAt + kSize, kSize)) << "other bytes";
-  work.used(kAt, kSize);  // a later op, for which the program itself has waited
+  work.used(kAt, kSize);
+  EXPECT_FALSE(work.done(kAt, kSize)) << "a later op that only reads need not have waited";
+  work.fresh(kAt, kSize);
   EXPECT_TRUE(work.done(kAt, kSize));
 }
 

@@ -307,7 +307,8 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
   }
 }
 
-// Fills the staged pages and then moves them all to the storage's address, so that no thread sees part of the bytes.
+// Fills the staged pages and then moves them all to the storage's address, so that no thread sees part of the bytes. On
+// a card they are at that address already, and no op uses it before the storage is resident.
 std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id, Address staged) {
   Pageable* storage = find(at, id);
   const SpillSlot slot = *storage->slot;

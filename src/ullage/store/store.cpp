@@ -170,6 +170,7 @@ void Store::vacate(Address at, bool keeps_pages) {
 
 // Takes the pages off a range that keeps its addresses. They are idle then, or the system's if it does not unmap them.
 void Store::take_off(Address at, Bytes length) {
+  if (length == Bytes{}) return;
   if (can_move_ && pages_.unmap(at, length)) return idle_.add_unmapped(length);
   pages_.drop(at, length);
   counts_.resident -= length;

@@ -85,7 +85,7 @@ struct StoreCounts {
   Bytes resident_peak;
   Bytes idle;     // of resident, pages of no live storage
   Bytes slabs;    // of resident, pages of slabs: they cannot be vacated
-  Bytes vacated;  // whole pages of live ranges at which nothing is mapped now
+  Bytes vacated;  // whole pages of live ranges without settled pages
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t refused = 0;
@@ -176,7 +176,7 @@ class Store final {
     Range range;
     Bytes asked;
   };
-  // Pages at an address that nobody knows, for a vacated storage.
+  // Pages for a vacated storage, at an address that nobody knows; on a card at the storage's own.
   struct Staged {
     Range range;
     Bytes asked;  // what the storage asked for

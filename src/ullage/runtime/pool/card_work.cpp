@@ -49,7 +49,10 @@ void CardWork::captures(bool begin) {
 
 void CardWork::used(Address at, Bytes size) {
   const Lock lock(lock_);
-  uses_.used(at, size, in_collective ? kUnseen : next_);
+  any_collective_ = any_collective_ || in_collective;
+  // An op that only reads the bytes too need not have waited for the collective.
+  const bool is_unseen = in_collective || (any_collective_ && uses_.last(at, size) == kUnseen);
+  uses_.used(at, size, is_unseen ? kUnseen : next_);
 }
 
 CardWork::InCollective::InCollective(bool is_one) { in_collective = is_one; }

@@ -9,8 +9,8 @@
 //                                              while g to k go on
 //
 // A use is noted under the next point, which comes after it. Bytes without a noted use count as used just now. A
-// collective of torch.distributed works on a stream of its own, which no point covers. To move bytes that were last
-// used by one, all work of the card is waited for.
+// collective of torch.distributed works on a stream of its own, which no point covers. To move bytes that one has used
+// since their pages were mapped, all work of the card is waited for.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -73,6 +73,7 @@ class CardWork final : public cuda::Work {
   Point done_ = 0;  // the work up to this point is done
   int ops_ = 0;     // since the last mark
   int captures_ = 0;
+  bool any_collective_ = false;
   bool broken_ = false;  // the device takes no more events: no later work can be waited for
 };
 

@@ -49,9 +49,12 @@ void StorageMarks::moved(Address at, Moved what) {
 void StorageMarks::meet(std::span<const StorageUse> uses, bool in_collective) {
   const std::lock_guard lock(marking_);
   for (const StorageUse& use : uses) {
-    Known& known = known_.try_emplace(use.begin.value, Known{c10::weak_intrusive_ptr<c10::StorageImpl>(use.storage)})
-                       .first->second;
-    known.is_exempt = known.is_exempt || in_collective;
+    auto known = known_.find(use.begin.value);
+    if (known == known_.end()) {
+      const c10::weak_intrusive_ptr<c10::StorageImpl> storage(use.storage);
+      known = known_.emplace(use.begin.value, Known{storage}).first;
+    }
+    known->second.is_exempt = known->second.is_exempt || in_collective;
   }
 }
 

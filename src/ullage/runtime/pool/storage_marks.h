@@ -35,7 +35,8 @@ class StorageMarks final {
   // Called by the pager, under its lock. Only notes the move; the next update() sets or clears the mark.
   void moved(Address at, Moved what);
   // Notes the storages of an op. Only storages noted here can be marked. Those of a collective are never marked from
-  // then on: torch takes pointers to them later, only to name them.
+  // then on, because torch takes their pointers later, to tell the allocator which streams use them. So a custom kernel
+  // on such a tensor gets no error.
   void meet(std::span<const StorageUse> uses, bool in_collective);
   // Marks what left and unmarks what came back since the last call. Call it before a kernel looks at its inputs, with
   // no lock held.
