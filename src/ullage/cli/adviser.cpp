@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
-#include <latch>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -59,6 +58,7 @@ class Adviser final {
     add_plan();
     try_each();
     try_together();
+    refine_size();
     add_plans_with_fewer_levers();
     add_plain_runs();
     add_times();
@@ -194,8 +194,8 @@ class Adviser final {
     return row;
   }
 
-  // If the plan recomputes and moves values, it is also made with each of the two left out, and with one of the moves
-  // alone: that of optimizer state, and of all else that lives from step to step.
+  // If the plan recomputes and moves values, it is also made with each of the two left out. And it is made so that it
+  // only moves what lives from step to step, such as optimizer state.
   void add_plans_with_fewer_levers() {
     if (!plain_.prediction || !plain_.prediction->planned) return;
     const predict::PlannedFit all = *plain_.prediction->planned;
@@ -257,21 +257,13 @@ class Adviser final {
       setting.sets_malloc = setting.sets_malloc || std::getenv(name) != nullptr;
     trials_ = advise::trials_for(facts_, setting);
     std::vector<TrialOutcome> outcomes(trials_.size());
-    // The search of a size is a chain of runs, so it begins first. When a size fits, it stops until all else was tried.
-    const std::optional<Bytes> needs = advice_.plain.peak;
-    std::optional<Row> size, plan;
-    std::latch one_fits(1);
-    std::vector<std::function<void()>> work = {[&] {
-                                                 size = search_knob(needs, Search::UntilOneFits);
-                                                 one_fits.count_down();
-                                               },
+    // The search of a size is a chain of runs, so it begins first. It ends here with the first size that fits.
+    std::optional<Row> plan;
+    needs_ = advice_.plain.peak;
+    std::vector<std::function<void()>> work = {[&] { size_ = search_knob(Search::UntilOneFits); },
                                                [&] { plan = plan_on_card(); }, [&] { find_refusal(); }};
     for (std::size_t i = 0; i < trials_.size(); ++i)
       work.push_back([&, i] { outcomes[i] = runner_.outcome_of(trials_[i]); });
-    work.push_back([&] {
-      one_fits.wait();
-      if (size) size = search_knob(needs, Search::ToTheEnd);
-    });
     const std::size_t at_once = runner_.side_by_side();
     side_by_side(work, at_once);
     for (std::size_t i = 0; i < trials_.size(); ++i) {
@@ -281,11 +273,14 @@ class Adviser final {
       keep(trials_[i], std::move(outcomes[i]));
     }
     if (plan) advice_.rows.push_back(std::move(*plan));
-    if (size) {
-      if (at_fitting_.step && !on_card()) steps_.push_back({size->id, *at_fitting_.step});
-      advice_.rows.push_back(std::move(*size));
-    }
     try_options();
+  }
+
+  // Goes on with the search of a size, once the remedies were tried.
+  void refine_size() {
+    if (!size_) return;
+    advice_.rows.push_back(search_knob(Search::ToTheEnd).value_or(*size_));
+    if (at_fitting_.step && !on_card()) steps_.push_back({size_->id, *at_fitting_.step});
   }
 
   TrialOutcome alone(const Trial& trial, TrialOutcome failed) {
@@ -315,11 +310,11 @@ class Adviser final {
   }
 
   enum class Search { UntilOneFits, ToTheEnd };
-  // `needs`: the peak of the program as it is, if known. Runs no size twice.
-  std::optional<Row> search_knob(std::optional<Bytes> needs, Search until) {
+  // Runs no size twice.
+  std::optional<Row> search_knob(Search until) {
     if (!question_.knob || plain_.end == Tried::End::TimeOver) return std::nullopt;
     const Knob& knob = *question_.knob;
-    const SizeTried at_first{plain_.end == Tried::End::Fits, needs};
+    const SizeTried at_first{plain_.end == Tried::End::Fits, needs_};
     const SizesFound found = search_sizes(knob.value, at_first, question_.memory, [&](std::int64_t size) {
       if (const auto known = sizes_tried_.find(size); known != sizes_tried_.end()) return std::optional(known->second);
       const bool enough = until == Search::UntilOneFits && !fitting_.empty();
@@ -576,6 +571,8 @@ class Adviser final {
 
   std::vector<Timed> steps_;
   std::optional<Seconds> without_ullage_;  // a step of the program as it is
+  std::optional<Bytes> needs_;             // the peak of the program as it is, if known, before find_refusal()
+  std::optional<Row> size_;                // of the first size that fits
   std::map<std::int64_t, SizeTried> sizes_tried_;
   std::vector<Knob> fitting_;                    // the largest size that fits
   Tried at_fitting_;                             // the run at that size

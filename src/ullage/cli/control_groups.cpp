@@ -39,10 +39,11 @@ std::optional<std::uint64_t> read_number(const fs::path& file, std::string_view 
 struct GroupFiles {
   const char *limit, *used;
   std::array<const char*, 2> file_pages;
+  const char *swap_limit, *swap_used;  // null: not read
 };
 constexpr std::array<GroupFiles, 2> kGroupFiles = {{
-    {"memory.max", "memory.current", {"inactive_file", "active_file"}},
-    {"memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}},
+    {"memory.max", "memory.current", {"inactive_file", "active_file"}, "memory.swap.max", "memory.swap.current"},
+    {"memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}, nullptr, nullptr},
 }};
 
 std::optional<Bytes> limit_of(const fs::path& group, const GroupFiles& files) {
@@ -56,6 +57,13 @@ Bytes used_of(const fs::path& group, const GroupFiles& files) {
     used = saturating_sub(used, Bytes{read_number(group / "memory.stat", pages).value_or(0)});
   }
   return used;
+}
+
+Bytes swap_left(const fs::path& group, const GroupFiles& files, Bytes swap_free) {
+  if (files.swap_limit == nullptr) return {};
+  const std::optional<std::uint64_t> limit = read_number(group / files.swap_limit);  // "max" is no number
+  if (!limit) return swap_free;
+  return std::min(swap_free, saturating_sub(Bytes{*limit}, Bytes{read_number(group / files.swap_used).value_or(0)}));
 }
 
 // Returns the smallest of what `of` gives for the groups that set a limit.
@@ -136,9 +144,9 @@ std::optional<Bytes> group_limit(const std::vector<fs::path>& groups) {
   return least_of(groups, [](const fs::path&, const GroupFiles&, Bytes limit) { return limit; });
 }
 
-std::optional<Bytes> group_left(const std::vector<fs::path>& groups) {
-  return least_of(groups, [](const fs::path& group, const GroupFiles& files, Bytes limit) {
-    return saturating_sub(limit, used_of(group, files));
+std::optional<Bytes> group_left(const std::vector<fs::path>& groups, Bytes swap_free) {
+  return least_of(groups, [swap_free](const fs::path& group, const GroupFiles& files, Bytes limit) {
+    return saturating_sub(limit, used_of(group, files)) + swap_left(group, files, swap_free);
   });
 }
 

@@ -28,9 +28,10 @@ std::vector<std::filesystem::path> memory_groups(const MachineRoots& roots);
 // Returns the smallest limit that any of the groups sets; nothing if there is none.
 std::optional<Bytes> group_limit(const std::vector<std::filesystem::path>& groups);
 
-// Returns how many bytes can still be taken before one of the groups reaches its limit. Pages of files do not count as
-// used, because the kernel drops them before it kills anything. Nothing if no group sets a limit.
-std::optional<Bytes> group_left(const std::vector<std::filesystem::path>& groups);
+// Returns how many bytes can still be taken before one of the groups reaches its limit, with what it may swap of the
+// machine's free swap (in version 1: none). Pages of files do not count as used, because the kernel drops them before
+// it kills anything. Nothing if no group sets a limit.
+std::optional<Bytes> group_left(const std::vector<std::filesystem::path>& groups, Bytes swap_free);
 
 // Returns how many processes were killed for lack of memory, summed over the groups. One kill may count in several
 // groups, so only a rise means something. If no group can be read, returns the count of the whole machine

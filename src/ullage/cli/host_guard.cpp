@@ -4,7 +4,10 @@
 #include "ullage/cli/machine_memory.h"
 #include "ullage/store/process_memory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -14,9 +17,17 @@ namespace {
 
 using report::DryReport;
 
+Bytes swapped_of(std::int32_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("VmSwap:")) return Bytes{std::strtoull(line.c_str() + 7, nullptr, 10)} * 1024;
+  }
+  return {};
+}
+
 // Returns what a process holds that the kernel cannot drop.
 Bytes held_by(std::int32_t pid) {
-  return saturating_sub(store::resident_pages_of(pid).all(), store::file_pages_of(pid));
+  return saturating_sub(store::resident_pages_of(pid).all(), store::file_pages_of(pid)) + swapped_of(pid);
 }
 
 // Returns the words that the process was started with.
@@ -44,8 +55,14 @@ bool HostGuard::look(std::int32_t root, Clock::time_point now) {
     note_growth();
     if (*left < needed && is_last) return fills(measure(root), *left);
   }
-  if (*left < needed || saturating_sub(left_at_question_, *left) >= *first_left_ / kGrowthPart) {
-    ask(measure(root), *left, *left < needed);
+  const bool scarce = *left < needed;
+  if (scarce && now < not_before_) return false;
+  if (scarce || saturating_sub(left_at_question_, *left) >= *first_left_ / kGrowthPart) {
+    if (scarce && !took_half(*left)) {
+      not_before_ = now + kReach;
+    } else {
+      ask(measure(root), *left, scarce);
+    }
   }
   return false;
 }
@@ -71,23 +88,26 @@ HostGuard::Held HostGuard::measure(std::int32_t root) {
   return held;
 }
 
-bool HostGuard::took_half(const Held& held, Bytes left) const {
-  return held.all >= saturating_sub(*first_left_, left) / 2;
+// Did this process and all that it started take half of what is gone? Programs that run side by side (advise) count
+// together, and a page that processes share counts once.
+bool HostGuard::took_half(Bytes left) const {
+  Bytes held;
+  for (const std::int32_t pid : store::process_tree(::getpid())) held += store::proportional_of(pid) + swapped_of(pid);
+  return held >= saturating_sub(*first_left_, left) / 2;
 }
 
 void HostGuard::ask(const Held& held, Bytes left, bool scarce) {
-  if (scarce && !took_half(held, left)) return;
   left_at_question_ = left;
   asked_ = Asked{held.largest, LineQuestion(held.largest, answers_),
                  saturating_sub(held.all, std::exchange(held_, held.all)), scarce};
 }
 
-bool HostGuard::has_answered() const {
+bool HostGuard::has_answered() {
   return !asked_->question.was_asked() || asked_->question.answer() || !store::holds_memory(asked_->process);
 }
 
 bool HostGuard::fills(const Held& held, Bytes left) {
-  if (!took_half(held, left)) return false;
+  if (!took_half(left)) return false;
   found_.left = left, found_.most = most_there_is(read_machine_memory(roots_)).value_or(Bytes{});
   found_.process = held.largest, found_.command = command_of(held.largest);
   found_.held = held.most, found_.files = store::file_pages_of(held.largest);

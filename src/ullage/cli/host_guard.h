@@ -23,9 +23,9 @@ class HostGuard final {
   // between two looks, and for the time until the program is ended.
   static constexpr Bytes kFloor = 512_MiB;
   static constexpr std::uint64_t kFloorPart = 16;
-  // And as many as were taken since the last look, in proportion to this time: the next look, and what may come before
-  // it (the answer about the line, other programs on the processors). A process that reads a large file answers when
-  // the system's call is over. The answer is waited for until half of what must be left is gone.
+  // And as many as would be taken in this time at the present rate. It covers the next look, the answer about the line,
+  // and other programs on the processors. A process that reads a large file answers when the system's call is over. The
+  // answer is waited for until half of what must be left is gone.
   static constexpr std::chrono::milliseconds kReach{100};
   // The program is asked for its line each time this part of what was free is gone.
   static constexpr std::uint64_t kGrowthPart = 8;
@@ -52,9 +52,9 @@ class HostGuard final {
   };
   Bytes needed_at(Bytes left, Clock::time_point now);
   static Held measure(std::int32_t root);
-  bool took_half(const Held& held, Bytes left) const;
+  bool took_half(Bytes left) const;
   void ask(const Held& held, Bytes left, bool scarce);
-  bool has_answered() const;
+  bool has_answered();
   void note_growth();
   bool fills(const Held& held, Bytes left);
 
@@ -64,7 +64,8 @@ class HostGuard final {
   std::optional<Bytes> first_left_;
   Bytes last_left_, left_at_question_;
   Clock::time_point last_look_{};
-  Bytes held_;  // by all processes of the program when it was asked last
+  Clock::time_point not_before_{};  // others took the memory: measure again then
+  Bytes held_;                      // by all processes of the program when it was asked last
   std::optional<Asked> asked_;
   report::DryReport::HostFilled found_;
   std::optional<report::DryReport::HostFilled> filled_;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace ullage::cli {
 namespace {
@@ -56,14 +57,18 @@ Place place_in(std::string_view line) {
 int line_signal() { return SIGRTMAX - 2; }
 
 LineQuestion::LineQuestion(std::int32_t pid, const fs::path& answers) {
+  if (!catches(pid, line_signal())) return;  // the file has its first line by the time that it does
   const fs::path file = file_of(pid, answers);
   std::error_code failed;
   before_ = fs::file_size(file, failed);
-  if (failed || !catches(pid, line_signal()) || ::kill(pid, line_signal()) != 0) return;
+  if (failed || ::kill(pid, line_signal()) != 0) return;
   file_ = file;
 }
 
-std::optional<Place> LineQuestion::answer() const {
+std::optional<Place> LineQuestion::answer() {
+  std::error_code failed;
+  const std::uintmax_t size = fs::file_size(file_, failed);
+  if (failed || std::exchange(seen_, size) != size) return std::nullopt;  // the handler writes in small pieces
   std::ifstream in(file_);
   std::string standard, line;
   std::getline(in, standard);  // the folder of Python's own modules

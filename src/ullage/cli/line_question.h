@@ -24,12 +24,14 @@ class LineQuestion final {
 
   bool was_asked() const { return !file_.empty(); }
   // Returns the program's own line that is nearest to what runs; if there is none, the nearest line of a library. Its
-  // file is empty if no Python code runs. Nothing: there is no answer yet.
-  std::optional<report::DryReport::Place> answer() const;
+  // file is empty if no Python code runs. Nothing: there is no answer yet, or it grew since the last call and may not
+  // be whole.
+  std::optional<report::DryReport::Place> answer();
 
  private:
   std::filesystem::path file_;
   std::uintmax_t before_ = 0;  // bytes of earlier answers in the file
+  std::uintmax_t seen_ = 0;    // bytes in the file at the last call of answer()
 };
 
 }  // namespace ullage::cli

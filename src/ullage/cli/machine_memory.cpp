@@ -43,8 +43,9 @@ Bytes auto_budget(const MachineMemory& memory) {
 
 std::optional<Bytes> memory_left(const std::vector<std::filesystem::path>& groups, const MachineRoots& roots) {
   const MachineMemory memory = read_meminfo(roots);
-  const std::optional<Bytes> left = smaller(memory.available, group_left(groups));
-  return left ? std::optional(*left + memory.swap_free) : std::nullopt;
+  const std::optional<Bytes> machine =
+      memory.available ? std::optional(*memory.available + memory.swap_free) : std::nullopt;
+  return smaller(machine, group_left(groups, memory.swap_free));
 }
 
 std::optional<Bytes> most_there_is(const MachineMemory& memory) { return smaller(memory.total, memory.limit); }

@@ -28,8 +28,8 @@ MachineMemory read_machine_memory(const MachineRoots& roots);
 Bytes auto_budget(const MachineMemory& memory);
 
 // Returns how many bytes can still be taken before the kernel kills something: what is available and what the control
-// groups still give, whichever is less, and the free swap. Pages of files count as free, because the kernel can drop
-// them. Nothing if neither is known. Takes some 100 us. `groups`: of memory_groups().
+// groups still give, whichever is less. Free swap counts, in a group as far as it may swap. Pages of files count as
+// free, because the kernel can drop them. Nothing if neither is known. Takes some 100 us. `groups`: of memory_groups().
 std::optional<Bytes> memory_left(const std::vector<std::filesystem::path>& groups, const MachineRoots& roots);
 
 // Returns the largest sensible budget: the smaller of the total memory and the limit. Nothing if neither is known.

@@ -18,6 +18,7 @@ import gc
 import json
 import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -183,11 +184,14 @@ class Account:
             timer.start()
 
     def answer_for_lines(self):
-        """Lets a signal write the main thread's lines behind the folder of Python's own modules (cli/line_question.h)."""
+        """Lets a signal append the main thread's lines to a file (cli/line_question.h). The file's first line is the folder
+        of Python's own modules."""
         number = int(os.environ.get("ULLAGE_DRYCARD_LINE_SIGNAL", "0"))
         if number and os.path.isdir(self.folder):
             self.lines = open(f"{self.folder}/{self.process}.lines", "w")
             print(STANDARD, file=self.lines, flush=True)
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(number, signal.SIG_IGN)  # what it is again when Python ends, or runs another program
             faulthandler.register(number, self.lines, all_threads=False)
 
     def follow_values(self):
