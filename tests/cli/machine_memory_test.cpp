@@ -58,6 +58,19 @@ TEST_F(MachineMemoryTest, OfAGroupPagesOfFilesAreLeftToo) {
   EXPECT_EQ(left(), 448_MiB);
 }
 
+TEST_F(MachineMemoryTest, AGroupHasAsMuchSwapAsItMayUse) {
+  file("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\nSwapFree: 1048576 kB\n");
+  file("proc/self/cgroup", "0::/user\n");
+  file("cgroup/user/memory.max", "1073741824\n");
+  file("cgroup/user/memory.current", "805306368\n");
+  EXPECT_EQ(left(), 256_MiB + 1_GiB) << "no limit on swap";
+  file("cgroup/user/memory.swap.max", "134217728\n");
+  file("cgroup/user/memory.swap.current", "67108864\n");
+  EXPECT_EQ(left(), 256_MiB + 64_MiB);
+  file("cgroup/user/memory.swap.max", "0\n");
+  EXPECT_EQ(left(), 256_MiB);
+}
+
 TEST_F(MachineMemoryTest, OfAGroupOfVersion1PagesOfFilesAreLeftToo) {
   file("proc/self/cgroup", "4:memory:/job\n");
   file("cgroup/memory/job/memory.limit_in_bytes", "1073741824\n");
