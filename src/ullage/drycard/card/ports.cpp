@@ -5,8 +5,7 @@
 // With ULLAGE_DRYCARD_PORTS, the path of a file that all processes of the run share, a TCP socket that asks for port P
 // of this machine gets one that is free. The file notes which. A connection to port P of this machine goes there, and
 // getsockname() says P. Connections to ports that no process of the run has bound, such as a proxy's, go where they
-// would go without this. But if P is where the ranks are to meet (MASTER_PORT), another job may have it, so the
-// connection is refused: the rank tries again until rank 0 has bound P. Unset: nothing is changed.
+// would go without this. Unset: nothing is changed.
 //
 //   bind(P) --> port M, free --> file[P] = M        connect(P) --> file[P] is M: connect(M)
 
@@ -133,12 +132,6 @@ bool is_stream(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
-// The port where the ranks meet; 0: none is stated.
-Port meeting_port() {
-  const char* stated = std::getenv("MASTER_PORT");
-  return stated != nullptr ? static_cast<Port>(std::strtoul(stated, nullptr, 10)) : Port{0};
-}
-
 // The port that the socket really has; 0: not known.
 Port real_port(int socket) {
   sockaddr_storage own{};
@@ -181,12 +174,7 @@ ULLAGE_EXPORTED int connect(int socket, const sockaddr* address, socklen_t size)
   if (ports == nullptr || !is_stream(socket)) return next_connect(socket, address, size);
   TcpAddress to(address, size);
   const Port real = to ? (*ports)[to.port()].load() : Port{0};
-  const bool is_early = to && real == 0 && to.port() == meeting_port();
-  if ((real == 0 && !is_early) || !to.is_here()) return next_connect(socket, address, size);
-  if (is_early) {
-    errno = ECONNREFUSED;
-    return -1;
-  }
+  if (real == 0 || !to.is_here()) return next_connect(socket, address, size);
   to.set_port(real);
   return next_connect(socket, to.get(), size);
 }
