@@ -357,9 +357,9 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   report.exit_code = end.exit_code, report.wall = end.wall;
   report.host_peak = host.tree_peak.value_or(host.process_peak);
   report.host_total = most_there_is(read_machine_memory(program.roots)).value_or(Bytes{});
+  report.host_filled = put->host_filled();
   // The control groups may not say why a program was killed. Then a SIGKILL counts as lack of memory if the program
   // held three quarters of the machine's memory or more.
-  report.host_filled = put->host_filled();
   report.host_ran_out =
       report.host_filled || host.outcome == report::Outcome::KilledByKernel ||
       (end.signal == SIGKILL && report.host_total > Bytes{} && report.host_peak >= report.host_total / 4 * 3);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -17,17 +16,9 @@ namespace {
 
 using report::DryReport;
 
-Bytes swapped_of(std::int32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("VmSwap:")) return Bytes{std::strtoull(line.c_str() + 7, nullptr, 10)} * 1024;
-  }
-  return {};
-}
-
 // Returns what a process holds that the kernel cannot drop.
 Bytes held_by(std::int32_t pid) {
-  return saturating_sub(store::resident_pages_of(pid).all(), store::file_pages_of(pid)) + swapped_of(pid);
+  return saturating_sub(store::resident_pages_of(pid).all(), store::file_pages_of(pid)) + store::swapped_of(pid);
 }
 
 // Returns the words that the process was started with.
@@ -92,7 +83,8 @@ HostGuard::Held HostGuard::measure(std::int32_t root) {
 // together, and a page that processes share counts once.
 bool HostGuard::took_half(Bytes left) const {
   Bytes held;
-  for (const std::int32_t pid : store::process_tree(::getpid())) held += store::proportional_of(pid) + swapped_of(pid);
+  for (const std::int32_t pid : store::process_tree(::getpid()))
+    held += store::proportional_of(pid) + store::swapped_of(pid);
   return held >= saturating_sub(*first_left_, left) / 2;
 }
 

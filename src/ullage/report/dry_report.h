@@ -91,8 +91,8 @@ struct DryReport {
   // counted a kill by the kernel. If neither is so, it is assumed when SIGKILL ended the program with `host_peak` at
   // three quarters of `host_total` or more.
   bool host_ran_out = false;
-  std::optional<HostFilled>
-      host_filled;               // none: the program was not ended for this. If there is one, host_ran_out is true
+  // None: the program was not ended for this. If there is one, host_ran_out is true.
+  std::optional<HostFilled> host_filled;
   Bytes pinned_peak;             // peak of the host memory that the program locked for the card
   std::vector<Refused> refused;  // requests that torch could not serve
   std::optional<Failure> error;  // the exception that ended the program

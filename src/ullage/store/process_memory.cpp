@@ -85,6 +85,12 @@ Bytes resident_peak() {
   return kilobytes_in(text, "VmHWM:").value_or(Bytes{});
 }
 
+Bytes swapped_of(std::int32_t pid) {
+  char text[4096];
+  if (!read_small_file(of_process(pid, "status").c_str(), text)) return {};
+  return kilobytes_in(text, "VmSwap:").value_or(Bytes{});
+}
+
 Bytes resident_of(std::int32_t pid) { return resident_pages_of(pid).all(); }
 
 ResidentPages resident_pages_of(std::int32_t pid) { return resident_in(of_process(pid, "statm").c_str()); }

@@ -19,6 +19,9 @@ Bytes resident_peak();
 // Resident bytes of another process of the same user; zero if it is gone.
 Bytes resident_of(std::int32_t pid);
 
+// What the system has swapped out of a process (VmSwap); zero if it is gone. About 30 us.
+Bytes swapped_of(std::int32_t pid);
+
 // Resident bytes of a process in two parts, both zero if it is gone. About 10 us. A write to a private mapping of a
 // file moves a page from `files` to `anonymous`.
 struct ResidentPages {

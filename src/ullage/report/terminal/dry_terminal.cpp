@@ -108,8 +108,7 @@ std::vector<std::string> host_filled_lines(const DryReport::HostFilled& filled) 
   if (!text.empty()) lines.push_back(text);
   lines.emplace_back(
       "what to do: make the model on the card (device=\"cuda\", with torch.device(\"cuda\")), or on \"meta\" first; "
-      "load "
-      "with map_location=\"cuda\" or mmap=True, from_pretrained with device_map=\"cuda\" and safetensors files");
+      "load with map_location=\"cuda\" or mmap=True, from_pretrained with device_map=\"cuda\" and safetensors files");
   return lines;
 }
 
