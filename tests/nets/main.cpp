@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // nets --net NAME --steps N [--seed 1] [--threads 2] [--scale tiny|small|full] [--batch N] [--side N | --length N]
 //      [--losses]
-// Trains one net and prints one line of JSON: losses, caught errors, SHA-256 of each part of its state and of all parts
-// together. With --losses it computes no SHA-256, so that the program does nothing but train.
-// This is a plain LibTorch program that knows nothing of budgets, so tests can judge a budget kept from outside by it.
+// Trains one net and prints one line of JSON: losses, caught errors, bytes of the C heap in use after the last step,
+// SHA-256 of each part of its state and of all parts together. With --losses it computes no SHA-256, so that the
+// program does nothing but train. This is a plain LibTorch program that knows nothing of budgets, so tests can judge a
+// budget kept from outside by it.
 // --batch, --side and --length replace the size that the scale gives. `nets --list` prints the names of the nets.
 
 #include "training.h"
 #include "ullage/runtime/ops/vector_math.h"
 
 #include <ATen/Parallel.h>
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -98,12 +100,19 @@ void add_digests(const Training& training, nlohmann::ordered_json& json) {
   json["sha256"] = all.finish();
 }
 
+// Tensors are not among them if they are in the pool of `ullage run`.
+std::size_t heap_in_use() {
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
 void train(const Net& net, const Options& options) {
   at::set_num_threads(static_cast<int>(options.threads));
   torch::manual_seed(static_cast<std::uint64_t>(options.seed));
   const std::unique_ptr<Training> training = net.make(options.sizes);
   nlohmann::ordered_json json{{"net", options.net}, {"steps", options.steps}, {"losses", nlohmann::json::array()}};
   for (long step = 0; step < options.steps; ++step) json["losses"].push_back(training->step());
+  json["heap_bytes"] = heap_in_use();
   json["said"] = training->said();
   if (options.digest) add_digests(*training, json);
   std::printf("%s\n", json.dump().c_str());

@@ -133,7 +133,11 @@ def test_long(runs: Runs, everything: bool) -> int:
     steps.
 
     A peak never falls. So bytes that are lost a little at a step would stand in the longer run's peak, 750 steps more.
-    The limit is a twentieth and one MiB. A loss of one page (4 KiB) a step passes it.
+    The limit is one MiB, and a twentieth for what is resident. A loss of one page (4 KiB) a step passes it.
+
+    Outside the pool, the bytes in use on the C heap after the last step are compared. `outside_pool_bytes` belongs to
+    the moment of the peak. Here that moment is in a step or at the end of the process, by chance: the pool gives its
+    7 MiB away for code that is read in at the end.
     """
     few, many = (500, 2000) if everything else (250, 1000)
     table = Table(f"{many} steps under pressure, MiB",
@@ -147,9 +151,12 @@ def test_long(runs: Runs, everything: bool) -> int:
         if pair[many].figure("spilled_bytes") == 0:
             problems.append("nothing was moved: there was no pressure")
         table.line([f"{net:20}", "bits and budget"], problems)
-        for figure in ("spill_peak_bytes", "pool_resident_peak_bytes", "outside_pool_bytes", "process_peak_bytes"):
-            short, long = (pair[steps].figure(figure) for steps in (few, many))
-            grown = [] if long <= 1.05 * short + MIB else [f"it grew by {long - short} bytes"]
+        figures = {name: [pair[steps].figure(name) for steps in (few, many)]
+                   for name in ("spill_peak_bytes", "pool_resident_peak_bytes", "process_peak_bytes")}
+        figures["heap_bytes"] = [(pair[steps].told or {"heap_bytes": steps * MIB})["heap_bytes"] for steps in (few, many)]
+        for figure, (short, long) in figures.items():
+            most = short + MIB + (0 if figure == "heap_bytes" else short // 20)
+            grown = [] if long <= most else [f"it grew by {long - short} bytes"]
             table.line([f"{net:20}", f"{figure:26}", mib(short), " ", mib(long)], grown, "no growth")
     return table.bad
 
