@@ -161,6 +161,54 @@ TEST_F(ProgramHoldsTest, MakesRoomForSeveralOneAfterTheOther) {
   EXPECT_TRUE(is_left_alone(second.pid())) << "the room is the first one's";
 }
 
+// Two compilers that take 250 MiB each. The pool holds 100 MiB.
+TEST_F(ProgramHoldsTest, LetsProgramsTakeTurnsIfEmptyPoolsWouldNotDoForAll) {
+  page->largest_program.store((250_MiB).count);
+  page->slots[0].pool_resident.store((100_MiB).count);
+  const ForkedChild second([] {});
+  const auto look_at_both = [&](Bytes first, Bytes next, Bytes held, std::chrono::milliseconds after = 10ms) {
+    holds->look({{child.pid(), first}, {second.pid(), next}}, held, now += after);
+  };
+  const Bytes both_fit = kFull + 100_MiB - (250_MiB + 250_MiB - 20_MiB - 10_MiB);
+  look_at_both(20_MiB, 10_MiB, both_fit);
+  EXPECT_TRUE(is_left_alone(second.pid())) << "with the pools empty there is room for both";
+  look_at_both(30_MiB, 20_MiB, both_fit + 20_MiB + 1_B);
+  EXPECT_TRUE(stops(second.pid()));
+  EXPECT_TRUE(is_left_alone(child.pid())) << "the older one has its turn";
+  EXPECT_EQ(page->room_for_programs.load(), 0u) << "no room of the pools would let the other one go on";
+  look_at_both(32_MiB, 20_MiB, kFull - 60_MiB, ProgramHolds::kLongest + 1s);
+  EXPECT_TRUE(is_left_alone(second.pid())) << "longer than for room";
+  look_at_both(32_MiB, 20_MiB, kFull - 60_MiB, ProgramHolds::kKept);
+  EXPECT_TRUE(goes_on(second.pid())) << "the older one does not grow any more";
+}
+
+TEST_F(ProgramHoldsTest, WaitsForATurnWhileThereIsRoomForOne) {
+  page->largest_program.store((250_MiB).count);
+  page->slots[0].pool_resident.store(0);
+  const ForkedChild second([] {});
+  holds->look({{child.pid(), 20_MiB}, {second.pid(), 10_MiB}}, kFull - 300_MiB, now);
+  EXPECT_TRUE(stops(second.pid()));
+  holds->look({{second.pid(), 10_MiB}}, kFull - 300_MiB, now += 10ms);
+  EXPECT_TRUE(goes_on(second.pid())) << "the older one has ended";
+}
+
+TEST_F(ProgramHoldsTest, LetsItGoOnIfItsTurnDoesNotCome) {
+  page->largest_program.store((250_MiB).count);
+  page->slots[0].pool_resident.store(0);
+  const ForkedChild second([] {});
+  const auto second_waits = [&](int looks) {
+    Bytes first = 20_MiB;
+    for (int i = 0; i < looks; ++i, first += 2_MiB) {
+      holds->look({{child.pid(), first}, {second.pid(), 10_MiB}}, kFull - 250_MiB, now += 400ms);
+    }
+  };
+  second_waits(static_cast<int>(ProgramHolds::kLongestTurn / 400ms));
+  EXPECT_TRUE(stops(second.pid()));
+  EXPECT_TRUE(is_left_alone(second.pid()));
+  second_waits(2);
+  EXPECT_TRUE(goes_on(second.pid()));
+}
+
 TEST_F(ProgramHoldsTest, CountsWhatAllProgramsMayTakeBeforeTheNextLook) {
   const ForkedChild second([] {});
   holds->look({{child.pid(), 20_MiB}, {second.pid(), 20_MiB}}, kFull - 80_MiB, now);

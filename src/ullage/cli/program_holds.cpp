@@ -49,6 +49,19 @@ void ProgramHolds::note(const Program& program, Clock::time_point now) {
   found->room = now - found->grew < kKept ? saturating_sub(found->room, found->grown) : Bytes{};
 }
 
+bool ProgramHolds::has_its_turn(const Known& program, Clock::time_point now) const {
+  const Bytes largest{page_.largest_program.load()};
+  Bytes expected = saturating_sub(largest, program.resident);
+  bool is_oldest = true;
+  for (const Known& older : known_) {
+    if (&older == &program) break;
+    if (!older.grows(now)) continue;
+    is_oldest = false;
+    expected += saturating_sub(largest, older.resident);
+  }
+  return is_oldest || expected <= room_;
+}
+
 void ProgramHolds::stop(Known& program, Clock::time_point now) {
   if (!may_be_stopped(program.pid)) return;
   const auto process = static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0));
@@ -81,7 +94,7 @@ void ProgramHolds::forget_those_not_in(const std::vector<Program>& programs, Clo
 
 void ProgramHolds::let_overdue_go_on(Clock::time_point now) {
   for (Known& one : known_) {
-    if (!one.is_stopped() || now - one.since < kLongest) continue;
+    if (!one.is_stopped() || now - one.since < (has_its_turn(one, now) ? kLongest : kLongestTurn)) continue;
     go_on(one, now);
     in_vain_ = true;
   }
@@ -91,7 +104,9 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   forget_those_not_in(programs, now);
   for (const Program& program : programs) note(program, now);
   const Bytes budget{page_.budget.load()};
-  const bool may_hold = budget > Bytes{} && in_pools(page_) >= kLeastRoom;
+  const Bytes pools = budget > Bytes{} ? in_pools(page_) : Bytes{};
+  const bool may_hold = pools >= kLeastRoom;
+  room_ = saturating_sub(budget, saturating_sub(held, pools) + store::Budget::kMargin);
   Bytes used = held + store::Budget::kMargin;
   for (const Known& one : known_) {
     if (!one.is_stopped()) used += std::max(one.room, one.grown * 2);  // the next look may be late
@@ -100,10 +115,11 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   if (left >= kLeastRoom) in_vain_ = false;
   Bytes kept{};
   for (Known& one : known_) {
+    const bool has_turn = budget == Bytes{} || has_its_turn(one, now);
     if (!one.is_stopped()) {
-      const bool stops = may_hold && !in_vain_ && one.grown > Bytes{} && one.resident >= kSmall && used > budget;
-      if (stops) stop(one, now);
-    } else if (left >= kLeastRoom || !may_hold) {
+      const bool lacks_room = may_hold && !in_vain_ && used > budget;
+      if (one.grown > Bytes{} && one.resident >= kSmall && (lacks_room || !has_turn)) stop(one, now);
+    } else if (has_turn && (left >= kLeastRoom || !may_hold)) {
       go_on(one, now);
       one.room = std::min(left, kRoom);
       left -= one.room;
@@ -111,7 +127,8 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
     if (!one.is_stopped()) kept += one.room;
   }
   let_overdue_go_on(now);
-  if (std::ranges::any_of(known_, &Known::is_stopped)) kept += kRoom;
+  const auto waits_for_room = [&](const Known& one) { return one.is_stopped() && has_its_turn(one, now); };
+  if (std::ranges::any_of(known_, waits_for_room)) kept += kRoom;
   page_.room_for_programs.store(somebody_lacks_memory(page_) ? 0 : kept.count);
 }
 

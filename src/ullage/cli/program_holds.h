@@ -3,8 +3,9 @@
 
 // Holds programs that take memory faster than pools can give it up. A process with a pool writes tensors out at the
 // rate of the disk; a compiler that it started takes 150 MiB in 0.2 s. The launcher stops such a program (SIGSTOP)
-// before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. Edit this if programs
-// pass the budget, or wait for room that is there.
+// before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. If not even empty pools
+// would leave room for all that grow, programs take turns. Edit this if programs pass the budget, or wait for room that
+// is there.
 
 #include "ullage/store/ledger.h"
 
@@ -33,7 +34,9 @@ class ProgramHolds final {
   // For how long a program is held if the pools make no room. Then it goes on, and may pass the budget. No other one is
   // held before there is room again.
   static constexpr std::chrono::milliseconds kLongest{2000};
-  // For how long room is kept for a program that does not grow.
+  // For how long a program waits for its turn.
+  static constexpr std::chrono::milliseconds kLongestTurn{30000};
+  // For how long room is kept for a program that does not grow, and for how long such a program has its turn.
   static constexpr std::chrono::milliseconds kKept{500};
 
   // The page must outlive the object.
@@ -60,7 +63,12 @@ class ProgramHolds final {
     Clock::time_point since{};  // when it was stopped
     int process = -1;           // a descriptor (pidfd) while it is stopped, so that no other process gets the signal
     bool is_stopped() const { return process >= 0; }
+    bool grows(Clock::time_point now) const { return !is_stopped() && now - grew < kKept; }
   };
+  // Whether it may grow beside the older programs that grow now. Each is expected to become as large as the largest
+  // program so far (LedgerPage::largest_program), because compilers that a program starts are alike. The oldest one
+  // always may.
+  bool has_its_turn(const Known& program, Clock::time_point now) const;
   void note(const Program& program, Clock::time_point now);
   void stop(Known& program, Clock::time_point now);
   void go_on(Known& program, Clock::time_point now);
@@ -68,6 +76,7 @@ class ProgramHolds final {
 
   store::LedgerPage& page_;
   std::vector<Known> known_;
+  Bytes room_{};          // for programs that grow, if the pools were empty; as of the last look
   bool in_vain_ = false;  // a program was held for kLongest, and there was no room since
 };
 

@@ -265,6 +265,12 @@ void Planning::say_goodbye() {
   if (state == State::GaveUp) return;  // the reason has been said
   if (made_ > 0) {
     settings_.say("no plan was made: the steps that were observed fit without one; tensors were moved on demand");
+  } else if (const int times = gave_way_.load(); times > 0) {
+    settings_.say(
+        fmt::format("no plan was made: planning gave its bytes back {}, because a request needed them, and the program "
+                    "ended before "
+                    "it had begun again; tensors were moved on demand",
+                    times == 1 ? "once" : fmt::format("{} times", times)));
   } else if (state == State::Observing) {
     settings_.say(
         "no plan was made: steps are observed once tensors had to move, and the program ended before two whole ones; "

@@ -111,7 +111,7 @@ class Planning final {
   // The pool's limit when planning began, and the bytes of it that slabs and the ends of pages wasted at most.
   Bytes limit_, wasted_;
   std::vector<Bytes> kept_for_libraries_;
-  int gave_way_ = 0;  // how often
+  std::atomic<int> gave_way_{0};  // how often
   std::chrono::steady_clock::time_point observed_from_;
   std::atomic<bool> stopping_{false};     // the planning thread is to end, without a plan
   std::atomic<bool> search_over_{false};  // the search is to end; true as well if stopping_ is
