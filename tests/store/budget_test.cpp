@@ -13,6 +13,7 @@ Bytes read_resident() { return resident; }
 struct OtherProcesses final : Tree {
   Bytes others() override { return store::others; }
   Bytes expected() override { return expects; }
+  Bytes movable() override { return moves; }
   std::uint64_t processes() override { return count_of_others; }
   bool count(Bytes lacks) override {
     store::others = counted;
@@ -32,7 +33,7 @@ struct OtherProcesses final : Tree {
   void left_to_children(Bytes) override {}
   void used_inherited(Bytes) override {}
   bool can_count = true;
-  Bytes inherits, counted, expects, leased, taken, lacking;
+  Bytes inherits, moves, counted, expects, leased, taken, lacking;
   std::uint64_t count_of_others = 0;
 };
 
@@ -311,6 +312,15 @@ TEST_F(BudgetTest, TheLeastHoldsTheOtherProcessesButNotWhatIsOnlyExpectedOfThem)
   tree.count_of_others = 4;
   budget.resident_limit(0_B);
   EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 14_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance * 5);
+}
+
+TEST_F(BudgetTest, TheLeastLeavesOutWhatTheOthersWouldEvict) {
+  others = 50_MiB;
+  tree.expects = 10_MiB, tree.moves = 25_MiB, tree.count_of_others = 1;
+  budget.resident_limit(0_B);
+  const Bytes alone = 105_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance;
+  EXPECT_EQ(budget.least_with(100_MiB), alone + 15_MiB + Budget::kLeastAllowance);
+  EXPECT_EQ(budget.note_least(100_MiB), alone + 15_MiB + Budget::kLeastAllowance);
 }
 
 TEST_F(BudgetTest, TheLeastLeavesOutWhatChildrenInheritedIfAllOfItWouldHaveBeenEvicted) {

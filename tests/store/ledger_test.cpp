@@ -361,6 +361,20 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB) << "they do not hold it yet";
 }
 
+TEST_F(LedgerTest, WhatOthersWouldEvictIsOfThoseThatLive) {
+  Ledger ledger = make();
+  LedgerSlot* own = ledger.claim_slot();
+  own->movable.store((9_MiB).count);
+  LedgerSlot& other = ledger.page().slots[1];
+  other.movable.store((30_MiB).count);
+  EXPECT_EQ(movable_of_others(ledger.page(), own), 0_MiB);
+  other.pid.store(getppid());
+  EXPECT_EQ(movable_of_others(ledger.page(), own), 30_MiB);
+  EXPECT_EQ(movable_of_others(ledger.page(), nullptr), 39_MiB);
+  EXPECT_EQ(ledger.claim_slot(), own);
+  EXPECT_EQ(movable_of_others(ledger.page(), nullptr), 30_MiB) << "another program of the same process has no pool yet";
+}
+
 TEST_F(LedgerTest, WhatAParentLeavesToItsChildrenGrowsWithTheOthers) {
   LedgerSlot own;
   own.inherited.store((20_MiB).count);

@@ -71,8 +71,9 @@ class PagerFiles : public PagerTest {
     pager_ = Pager::create(*store_, file_.get(), settings);
   }
   // An op reads `size` bytes of the file from `at` on.
-  std::optional<Shortage> op(Bytes at, Bytes size, std::optional<Bytes> at_most = std::nullopt) {
-    const OpInput input{.storage = kFile + at, .size = size, .at_most = at_most};
+  std::optional<Shortage> op(Bytes at, Bytes size, std::optional<Bytes> at_most = std::nullopt,
+                             std::optional<Bytes> slice = std::nullopt) {
+    const OpInput input{.storage = kFile + at, .size = size, .at_most = at_most, .slice = slice};
     if (auto missing = pager_->begin_op(1, {&input, 1})) return missing;
     held_.push_back(beside_.there + beside_.coming + store_->counts().resident);
     weights_.read(kFile + at, at_most.value_or(size));
@@ -131,6 +132,15 @@ TEST_F(PagerFiles, AnOpThatReadsMoreThanThereIsIsRefused) {
   EXPECT_EQ(missing->at_once, 32_MiB) << "what a larger budget needs for it, once";
   EXPECT_EQ(beside_.coming, 0_B);
   ASSERT_FALSE(op(0_B, 16_MiB)) << "the pager goes on";
+}
+
+TEST_F(PagerFiles, AnOpThatCouldRunInSlicesNeedsOneSliceAtOnce) {
+  open_with_file(24_MiB);
+  ASSERT_FALSE(op(0_B, 16_MiB, std::nullopt, 4_MiB));
+  EXPECT_EQ(pager_->take_at_once(), 4_MiB);
+  EXPECT_EQ(pager_->counts().files_there, 16_MiB) << "it read the whole";
+  ASSERT_FALSE(op(0_B, 16_MiB));
+  EXPECT_EQ(pager_->take_at_once(), 16_MiB) << "an op that cannot";
 }
 
 TEST_F(PagerFiles, AnOpThatPicksAPartIsNotRefused) {

@@ -77,6 +77,20 @@ TEST_F(PagerTest, AnOpThatNeedsMoreThanThereIsIsToldWhatWouldDo) {
   EXPECT_TRUE(std::holds_alternative<Address>(pager_->allocate(3_MiB)));
 }
 
+TEST_F(PagerTest, WhatItCouldEvictForOthersLeavesRoomForTheLargestOpSoFar) {
+  open(16_MiB);
+  const Address first = make(3_MiB, 1), second = make(3_MiB, 2);
+  make(4_MiB, 3);
+  const Bytes resident = store_->counts().resident;
+  EXPECT_EQ(pager_->movable(), resident - pager_->counts().at_once_peak);
+  ASSERT_FALSE(begin(1, {first, second}));
+  pager_->end_op();
+  EXPECT_EQ(pager_->movable(), resident - 6_MiB);
+  pager_->before_fork();
+  pager_->after_fork_in_parent();
+  EXPECT_EQ(pager_->movable(), 0_B) << "a child has all of it too";
+}
+
 TEST_F(PagerTest, BeforeARefusalWhoeverCanGivesWay) {
   int asked = 0;
   Pager::Settings settings;

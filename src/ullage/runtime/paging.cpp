@@ -82,6 +82,7 @@ Inputs inputs_of(const OpCall& call, const store::Pager& pager) {
     if (use.unread) continue;
     store::OpInput input{use.begin, use.size, use.written, use.sliceable, said && !use.written};
     const bool of_file = !pager.store().owns(use.begin) && pager.holds_file(use.begin);
+    if (of_file) input.slice = use.slice;
     if (!of_file || narrow_to_what_is_read(input, call)) inputs.push_back(input);
   }
   return inputs;

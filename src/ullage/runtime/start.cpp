@@ -95,6 +95,7 @@ class LedgerTree final : public store::Tree {
     return store::others_of(page_, own_slot);
   }
   Bytes expected() override { return store::expected_of(page_, own_slot); }
+  Bytes movable() override { return store::movable_of_others(page_, own_slot); }
   bool is_counted() override { return counted_; }
   Bytes inherited() override { return in_child || own_slot == nullptr ? Bytes{} : store::inherited_from(*own_slot); }
   Bytes largest_program() override { return Bytes{page_.largest_program.load()}; }

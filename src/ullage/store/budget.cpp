@@ -40,7 +40,7 @@ Bytes Budget::needed_beside(Bytes outside, Bytes others, Bytes expected) const {
 
 Budget::Needed Budget::needed(Bytes outside) const {
   const Bytes expected_before = expected();
-  const Bytes others_now = others();
+  const Bytes others_now = saturating_sub(others(), tree_ != nullptr ? tree_->movable() : Bytes{});
   if (others_now == Bytes{}) {
     const Bytes all = needed_beside(outside, {}, {});
     return {all, all};

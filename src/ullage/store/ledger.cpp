@@ -218,6 +218,7 @@ LedgerSlot* Ledger::claim_slot() {
     slot.copies_expected.store(0);
     slot.copying.store(0);
     slot.lacking.store(0);
+    slot.movable.store(0);
     slot.giving_way.store(0);
     return &slot;
   }
@@ -279,6 +280,14 @@ Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
   Bytes sum = lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
   for (const LedgerSlot& slot : page.slots) {
     if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
+  }
+  return sum;
+}
+
+Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own) {
+  Bytes sum{};
+  for (const LedgerSlot& slot : page.slots) {
+    if (&slot != own && is_alive(slot)) sum += Bytes{slot.movable.load()};
   }
   return sum;
 }

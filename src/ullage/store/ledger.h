@@ -65,6 +65,7 @@ struct LedgerSlot {
   Word rss_counted{0};      // rss when the launcher counted last
   Word leased{0};           // bytes that the process is about to take (Tree::lease)
   Word lacking{0};          // bytes without which a request is about to be refused; the other processes give way to it
+  Word movable{0};          // bytes of its pool that it would evict while others lack bytes, estimated from below
   Word giving_way{0};       // 1: the watch is making the pool give way now
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
   Word parent{0};           // the process that made it by fork; 0: it was not made by fork
@@ -163,7 +164,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 19;
+  static constexpr std::uint32_t kLayout = 20;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -271,6 +272,9 @@ Bytes inherited_from(const LedgerSlot& own);
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that is expected and not there yet: copies_expected, lacking and room_for_programs.
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
+
+// The part of others_of() that the others would evict before a request of the process is refused.
+Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own);
 
 // Waits until no process is expected to copy shared pages any more, none is giving way and no room is kept for
 // programs. Then asks the launcher to

@@ -517,7 +517,7 @@ void PagerCore::unpin(Pageable& storage) {
 
 // Returns how many bytes must be resident at this moment, `request` included, and notes the number.
 Bytes PagerCore::note_at_once(Bytes request) {
-  const Bytes at_once = saturating_sub(pinned_, sliceable_) + store_.counts().slabs + files_in_use_ + request;
+  const Bytes at_once = saturating_sub(pinned_ + files_in_use_, sliceable_) + store_.counts().slabs + request;
   counts_.files_at_once_peak = std::max(counts_.files_at_once_peak, files_in_use_);
   keep_at_once(at_once);
   return at_once;
@@ -541,6 +541,12 @@ Bytes PagerCore::take_at_once() {
   const Lock lock(lock_);
   note_at_once({});
   return std::exchange(at_once_lately_, {});
+}
+
+Bytes PagerCore::movable() {
+  const Lock lock(lock_);
+  const bool can_move = spill_ != nullptr && !in_child_ && spill_failure_.empty();
+  return can_move ? saturating_sub(store_.counts().resident, counts_.at_once_peak + shared_by_forks()) : Bytes{};
 }
 
 // Returns the resident bytes of live storages.

@@ -56,6 +56,8 @@ struct OpInput {
   // Set if it lies in a mapped file (Settings::files) and the op may read only a part of it: at most so many bytes come
   // into memory. None: the op reads all of `size`.
   std::optional<Bytes> at_most = std::nullopt;
+  // Set if it lies in a mapped file and the op could run in slices: the most that one slice reads of it.
+  std::optional<Bytes> slice = std::nullopt;
 };
 
 class Pager {
@@ -209,6 +211,9 @@ class Pager {
   virtual void after_fork_in_child() = 0;
   // The resident bytes that this process has had since before a fork and has not written since. Takes no lock.
   virtual Bytes shared_by_forks() const = 0;
+  // What it could evict for other processes, if no op needs more at once than one has so far. Bytes that are shared by
+  // forks do not count, because the children would still hold them.
+  virtual Bytes movable() = 0;
 };
 
 }  // namespace ullage::store

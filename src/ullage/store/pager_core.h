@@ -61,6 +61,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void before_fork() override;
   void after_fork_in_parent() override;
   void after_fork_in_child() override;
+  Bytes movable() override;
   Bytes shared_by_forks() const override { return Bytes{shared_by_forks_.load()}; }
 
   bool drop(Address at) override;
@@ -244,7 +245,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes largest_;  // largest span of any storage so far
   std::optional<SpillSlot> reserve_;
   Bytes pinned_;     // spans of storages with pins
-  Bytes sliceable_;  // of pinned_, what a smaller pool need not hold at once (OpInput::sliceable)
+  Bytes sliceable_;  // of pinned_ and files_in_use_, what a smaller pool need not hold at once (OpInput)
   std::map<Address, FilePiece> files_;
   Bytes files_seen_;            // FilePages::all_there() when all mappings were last counted
   Bytes files_there_;           // sum of FilePiece::of_file (not of `there`)

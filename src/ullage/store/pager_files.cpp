@@ -63,6 +63,7 @@ void PagerCore::hold_file(const OpInput& input) {
   const Bytes in_use = input.at_most ? comes : read.size;
   frame.files_coming += comes;
   frame.files_in_use += in_use;
+  if (input.slice) frame.sliceable += saturating_sub(in_use, *input.slice);
   frame.reads_part_of_a_file |= input.at_most.has_value();
   files_coming_ += comes;
   files_in_use_ += in_use;

@@ -20,6 +20,8 @@ class Tree {
   // The part of others() that is expected and not there yet: copies of pages after a fork, what the others lack, and
   // room that is kept for programs. A request is refused only after waiting for it.
   virtual Bytes expected() = 0;
+  // The part of others() that the others would evict before a request of this process is refused.
+  virtual Bytes movable() = 0;
   // Does a launcher count them? Else others() knows only what they say of themselves.
   virtual bool is_counted() = 0;
   // The part of others() that children of this process hold only because it was in its pool at the fork. Had this

@@ -167,11 +167,13 @@ class AllFits final : public OpListener {
     for (const StorageUse& use : call.inputs) {
       if (use.sliceable) ++sliceable;
       if (!use.sliceable) kept.push_back(use.begin);
+      slices[use.begin] = use.slice;
     }
   }
   void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override {}
   std::size_t inputs = 0, sliceable = 0;
   std::vector<Address> kept;
+  std::map<Address, std::optional<Bytes>> slices;
 };
 
 TEST(ListOps, AWholeOpSaysWhatItsLargestSliceWouldUse) {
@@ -191,8 +193,17 @@ TEST(ListOps, AWholeOpSaysWhatItsLargestSliceWouldUse) {
   torch::_foreach_mul_(a, one);
   EXPECT_EQ(listener.inputs, kTensors + 1);
   EXPECT_EQ(listener.sliceable, kTensors - 1) << "each slice uses the tensor beside the list";
+  EXPECT_EQ(listener.slices[begin(a.back())], Bytes{a.back().nbytes()});
+  EXPECT_EQ(listener.slices[begin(a[0])], 0_B) << "the largest slice does not use it";
+  EXPECT_EQ(listener.slices[begin(one)], std::nullopt);
+  // As the weights of a file: several tensors are views of one storage.
+  const torch::Tensor file = torch::zeros({100});
+  std::vector<torch::Tensor> views = {file.narrow(0, 0, 30), file.narrow(0, 30, 50)};
+  torch::_foreach_add_(views, 1.0);
+  EXPECT_EQ(listener.slices[begin(file)], Bytes{50 * sizeof(float)});
   a[0].add_(b[0]);
   EXPECT_EQ(listener.sliceable, 0u);
+  EXPECT_EQ(listener.slices[begin(a[0])], std::nullopt);
   (*guard)->disable();
 }
 

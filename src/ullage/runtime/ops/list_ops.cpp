@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -114,7 +114,7 @@ std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, co
 }
 
 void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length) {
-  std::set<Address> listed;
+  std::map<Address, Bytes> listed;  // and the most bytes of it that one element uses
   std::vector<Address> largest, slice;
   Bytes most;
   for (std::size_t i = 0; i < length; ++i) {
@@ -125,7 +125,8 @@ void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length) {
       if (list.empty() || !list[i].isTensor() || !list[i].toTensor().defined()) continue;
       const std::optional<StorageUse> use = storage_use(*list[i].toTensor().unsafeGetTensorImpl());
       if (!use) continue;
-      listed.insert(use->begin);
+      Bytes& most_of_it = listed[use->begin];
+      most_of_it = std::max(most_of_it, Bytes{list[i].toTensor().nbytes()});
       if (std::find(slice.begin(), slice.end(), use->begin) != slice.end()) continue;
       slice.push_back(use->begin);
       bytes += use->size;
@@ -136,7 +137,9 @@ void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length) {
   }
   for (StorageUse& use : call.inputs) {
     const bool in_largest = std::find(largest.begin(), largest.end(), use.begin) != largest.end();
-    use.sliceable = !in_largest && listed.contains(use.begin);
+    const auto found = listed.find(use.begin);
+    use.sliceable = !in_largest && found != listed.end();
+    if (found != listed.end()) use.slice = use.sliceable ? Bytes{} : found->second;
   }
 }
 

@@ -112,6 +112,7 @@ void Watch::look(bool final_look) {
   slot_->pool_live_peak.store(counts.live_peak.count);
   slot_->pool_resident.store(counts.resident.count);
   slot_->pool_resident_peak.store(counts.resident_peak.count);
+  slot_->movable.store(pager_.movable().count);
   slot_->given_back.fetch_add(given_back.count);
   write_moves();
   if (final_look || looks_++ % kPeakEvery == 0) check_breach();
