@@ -161,52 +161,80 @@ TEST_F(ProgramHoldsTest, MakesRoomForSeveralOneAfterTheOther) {
   EXPECT_TRUE(is_left_alone(second.pid())) << "the room is the first one's";
 }
 
-// Two compilers that take 250 MiB each. The pool holds 100 MiB.
-TEST_F(ProgramHoldsTest, LetsProgramsTakeTurnsIfEmptyPoolsWouldNotDoForAll) {
-  page->largest_program.store((250_MiB).count);
-  page->slots[0].pool_resident.store((100_MiB).count);
-  const ForkedChild second([] {});
-  const auto look_at_both = [&](Bytes first, Bytes next, Bytes held, std::chrono::milliseconds after = 10ms) {
+// Two compilers that take 250 MiB each. The pool can give 100 MiB.
+struct ProgramTurns : ProgramHoldsTest {
+  void SetUp() override {
+    ProgramHoldsTest::SetUp();
+    page->largest_program.store((250_MiB).count);
+    page->slots[0].movable.store((100_MiB).count);
+  }
+  void look_at_both(Bytes first, Bytes next, Bytes held, std::chrono::milliseconds after = 10ms) {
     holds->look({{child.pid(), first}, {second.pid(), next}}, held, now += after);
-  };
+  }
+  // Looks so that the second one waits for its turn. After it the first has 32 MiB.
+  void stop_second() {
+    look_at_both(20_MiB, 10_MiB, kFull - 300_MiB);
+    look_at_both(32_MiB, 20_MiB, kFull - 60_MiB);
+    ASSERT_TRUE(stops(second.pid()));
+    ASSERT_TRUE(is_left_alone(child.pid()));
+  }
+  const ForkedChild second{[] {}};
+};
+
+TEST_F(ProgramTurns, AreTakenIfPoolsCannotGiveEnoughForAll) {
   const Bytes both_fit = kFull + 100_MiB - (250_MiB + 250_MiB - 20_MiB - 10_MiB);
   look_at_both(20_MiB, 10_MiB, both_fit);
-  EXPECT_TRUE(is_left_alone(second.pid())) << "with the pools empty there is room for both";
+  EXPECT_TRUE(is_left_alone(second.pid())) << "with what the pools can give there is room for both";
   look_at_both(30_MiB, 20_MiB, both_fit + 20_MiB + 1_B);
   EXPECT_TRUE(stops(second.pid()));
   EXPECT_TRUE(is_left_alone(child.pid())) << "the older one has its turn";
   EXPECT_EQ(page->room_for_programs.load(), 0u) << "no room of the pools would let the other one go on";
-  look_at_both(32_MiB, 20_MiB, kFull - 60_MiB, ProgramHolds::kLongest + 1s);
+}
+
+TEST_F(ProgramTurns, ComeWhenTheOlderOneDoesNotGrow) {
+  stop_second();
+  look_at_both(34_MiB, 20_MiB, kFull - 60_MiB, ProgramHolds::kLongest + 1s);
   EXPECT_TRUE(is_left_alone(second.pid())) << "longer than for room";
-  look_at_both(32_MiB, 20_MiB, kFull - 60_MiB, ProgramHolds::kKept);
-  EXPECT_TRUE(goes_on(second.pid())) << "the older one does not grow any more";
-}
-
-TEST_F(ProgramHoldsTest, WaitsForATurnWhileThereIsRoomForOne) {
-  page->largest_program.store((250_MiB).count);
-  page->slots[0].pool_resident.store(0);
-  const ForkedChild second([] {});
-  holds->look({{child.pid(), 20_MiB}, {second.pid(), 10_MiB}}, kFull - 300_MiB, now);
-  EXPECT_TRUE(stops(second.pid()));
-  holds->look({{second.pid(), 10_MiB}}, kFull - 300_MiB, now += 10ms);
-  EXPECT_TRUE(goes_on(second.pid())) << "the older one has ended";
-}
-
-TEST_F(ProgramHoldsTest, LetsItGoOnIfItsTurnDoesNotCome) {
-  page->largest_program.store((250_MiB).count);
-  page->slots[0].pool_resident.store(0);
-  const ForkedChild second([] {});
-  const auto second_waits = [&](int looks) {
-    Bytes first = 20_MiB;
-    for (int i = 0; i < looks; ++i, first += 2_MiB) {
-      holds->look({{child.pid(), first}, {second.pid(), 10_MiB}}, kFull - 250_MiB, now += 400ms);
-    }
-  };
-  second_waits(static_cast<int>(ProgramHolds::kLongestTurn / 400ms));
-  EXPECT_TRUE(stops(second.pid()));
-  EXPECT_TRUE(is_left_alone(second.pid()));
-  second_waits(2);
+  look_at_both(34_MiB, 20_MiB, kFull - 60_MiB, ProgramHolds::kKept);
   EXPECT_TRUE(goes_on(second.pid()));
+}
+
+TEST_F(ProgramTurns, ComeWhenTheOlderOneEnds) {
+  stop_second();
+  holds->look({{second.pid(), 20_MiB}}, kFull - 60_MiB, now += 10ms);
+  EXPECT_TRUE(goes_on(second.pid()));
+}
+
+TEST_F(ProgramTurns, BeginWithWaitingForRoom) {
+  stop_second();
+  look_at_both(34_MiB, 20_MiB, kFull, ProgramHolds::kLongest + 1s);
+  EXPECT_TRUE(stops(child.pid()));
+  EXPECT_TRUE(is_left_alone(second.pid())) << "the older one would grow if there were room";
+  holds->look({{second.pid(), 20_MiB}}, kFull, now += 10ms);
+  EXPECT_TRUE(is_left_alone(second.pid()));
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom);
+  holds->look({{second.pid(), 20_MiB}}, kFull, now += ProgramHolds::kLongest);
+  EXPECT_TRUE(goes_on(second.pid())) << "held in vain";
+}
+
+// The older one grows without end, and may need the younger one.
+TEST_F(ProgramTurns, AreNotNeededAnyMoreAfterALongWait) {
+  stop_second();
+  Bytes first = 34_MiB;
+  for (auto waited = 0ms; waited < ProgramHolds::kLongestTurn; waited += 400ms, first += 2_MiB) {
+    ASSERT_TRUE(is_left_alone(second.pid()));
+    look_at_both(first, 20_MiB, kFull - 60_MiB, 400ms);
+  }
+  EXPECT_TRUE(goes_on(second.pid()));
+  look_at_both(first, 30_MiB, kFull - 60_MiB);
+  EXPECT_TRUE(is_left_alone(second.pid()));
+  look_at_both(first + 2_MiB, 40_MiB, kFull);
+  EXPECT_TRUE(stops(second.pid())) << "it still waits for room";
+}
+
+TEST_F(ProgramTurns, AreNotTakenFromSmallPrograms) {
+  look_at_both(ProgramHolds::kSmall - 1_B, 20_MiB, kFull - 300_MiB);
+  EXPECT_TRUE(is_left_alone(second.pid())) << "a shell that starts a compiler";
 }
 
 TEST_F(ProgramHoldsTest, CountsWhatAllProgramsMayTakeBeforeTheNextLook) {

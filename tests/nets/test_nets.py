@@ -133,7 +133,7 @@ def test_long(runs: Runs, everything: bool) -> int:
     steps.
 
     A peak never falls. So bytes that are lost a little at a step would stand in the longer run's peak, 750 steps more.
-    The limit is one MiB, and a twentieth for what is resident. A loss of one page (4 KiB) a step passes it.
+    The limit is one MiB, and a twentieth for what is resident. A loss of one page (4 KiB) of the heap a step passes it.
 
     Outside the pool, the bytes in use on the C heap after the last step are compared. `outside_pool_bytes` belongs to
     the moment of the peak. Here that moment is in a step or at the end of the process, by chance: the pool gives its
@@ -153,6 +153,7 @@ def test_long(runs: Runs, everything: bool) -> int:
         table.line([f"{net:20}", "bits and budget"], problems)
         figures = {name: [pair[steps].figure(name) for steps in (few, many)]
                    for name in ("spill_peak_bytes", "pool_resident_peak_bytes", "process_peak_bytes")}
+        # A run that printed nothing has grown.
         figures["heap_bytes"] = [(pair[steps].told or {"heap_bytes": steps * MIB})["heap_bytes"] for steps in (few, many)]
         for figure, (short, long) in figures.items():
             most = short + MIB + (0 if figure == "heap_bytes" else short // 20)

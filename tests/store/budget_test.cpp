@@ -321,6 +321,9 @@ TEST_F(BudgetTest, TheLeastLeavesOutWhatTheOthersWouldEvict) {
   const Bytes alone = 105_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance;
   EXPECT_EQ(budget.least_with(100_MiB), alone + 15_MiB + Budget::kLeastAllowance);
   EXPECT_EQ(budget.note_least(100_MiB), alone + 15_MiB + Budget::kLeastAllowance);
+  tree.moves = 50_MiB;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.least_with(200_MiB), alone + 100_MiB + Budget::kLeastAllowance) << "it may hold more outside";
 }
 
 TEST_F(BudgetTest, TheLeastLeavesOutWhatChildrenInheritedIfAllOfItWouldHaveBeenEvicted) {
@@ -368,12 +371,12 @@ TEST_F(BudgetTest, TheLeastHoldsAChargeUntilItIsDischarged) {
 // Weights in a mapped file: their pages can be let go, so no reserve stands for them and no least budget holds them.
 TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
   const Bytes before = budget.resident_limit(0_B);
-  budget.in_files(0_B, 30_MiB);
+  budget.in_files(0_B, 30_MiB, 0_B);
   EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB) << "room for what an op will read";
   resident = 105_MiB + 20_MiB;  // it has read a part
   EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB);
   EXPECT_EQ(budget.outside_for_good(), 105_MiB);
-  budget.in_files(30_MiB, 0_B);
+  budget.in_files(30_MiB, 0_B, 0_B);
   resident = 105_MiB + 30_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB) << "once, and beside the reserve";
   EXPECT_EQ(budget.outside(), 135_MiB);
@@ -383,11 +386,31 @@ TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
     budget.end_step();
   }
   EXPECT_EQ(budget.expected_outside(), 105_MiB);
-  budget.in_files(0_B, 0_B);
+  budget.in_files(0_B, 0_B, 0_B);
   resident = 105_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - 105_MiB - Budget::kMargin);
   EXPECT_EQ(budget.note_least(50_MiB), std::max(50_MiB + 105_MiB + Budget::kMargin + Budget::kLeastAllowance,
                                                 Budget::least(105_MiB, Budget::kWarmUp) + Budget::kLeastAllowance));
+}
+
+// An optimizer's first step makes all weights of a mapped file the program's own. They are no libraries.
+TEST_F(BudgetTest, PagesOfFilesThatOpsWroteToStandBesideTheReserve) {
+  const Bytes before = budget.resident_limit(0_B);
+  budget.in_files(0_B, 0_B, 200_MiB);
+  resident = 105_MiB + 200_MiB;
+  EXPECT_EQ(budget.resident_limit(0_B), before - 200_MiB) << "the libraries will take the same as before";
+  EXPECT_EQ(budget.outside_for_good(), 305_MiB) << "they cannot be let go";
+  budget.charge(10_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), before - 210_MiB);
+  budget.discharge(10_MiB);
+  for (int step = 0; step < 4; ++step) {
+    budget.resident_limit(0_B);
+    budget.end_step();
+  }
+  EXPECT_EQ(budget.expected_outside(), 305_MiB);
+  budget.in_files(0_B, 0_B, 0_B);
+  resident = 105_MiB;
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - 105_MiB - Budget::kMargin) << "the file was unmapped";
 }
 
 TEST_F(BudgetTest, NeverGoesBelowZeroAndSaysWhatIsMissing) {

@@ -23,7 +23,7 @@ class MadeUpFile final : public FilePages {
   Count count(AddressRange range) const override {
     const auto first = there.lower_bound(range.begin), end = there.lower_bound(range.end());
     const Bytes bytes = kSmallPage * static_cast<std::uint64_t>(std::distance(first, end));
-    return {bytes, bytes};
+    return {bytes, written ? Bytes{} : bytes};
   }
   Bytes let_go(AddressRange range) override {
     went.push_back(range.begin);
@@ -42,6 +42,7 @@ class MadeUpFile final : public FilePages {
   std::set<Address> there;
   std::vector<Address> went;
   bool is_mapped = false, stays = false;
+  bool written = false;  // all that is there
   std::mutex lock;
 };
 
@@ -50,7 +51,7 @@ class Beside final : public Limit {
  public:
   Bytes resident_limit(Bytes) override { return saturating_sub(all, std::max(seen(), there) + coming); }
   Bytes missing(Bytes resident) override { return saturating_sub(resident + std::max(seen(), there) + coming, all); }
-  Bytes all, there, coming;
+  Bytes all, there, coming, own;
   std::function<Bytes()> seen = [] { return Bytes{}; };  // what the operating system says
 };
 
@@ -67,7 +68,9 @@ class PagerFiles : public PagerTest {
     file_ = std::move(*file);
     Pager::Settings settings;
     settings.files = &weights_;
-    settings.in_files = [this](Bytes there, Bytes coming) { beside_.there = there, beside_.coming = coming; };
+    settings.in_files = [this](Bytes there, Bytes coming, Bytes own) {
+      beside_.there = there, beside_.coming = coming, beside_.own = own;
+    };
     pager_ = Pager::create(*store_, file_.get(), settings);
   }
   // An op reads `size` bytes of the file from `at` on.
@@ -132,6 +135,21 @@ TEST_F(PagerFiles, AnOpThatReadsMoreThanThereIsIsRefused) {
   EXPECT_EQ(missing->at_once, 32_MiB) << "what a larger budget needs for it, once";
   EXPECT_EQ(beside_.coming, 0_B);
   ASSERT_FALSE(op(0_B, 16_MiB)) << "the pager goes on";
+}
+
+TEST_F(PagerFiles, PagesThatAnOpWroteToAreTold) {
+  open_with_file(24_MiB);
+  weights_.written = true;
+  ASSERT_FALSE(op(0_B, 6_MiB));
+  EXPECT_EQ(beside_.own, 6_MiB);
+  ASSERT_FALSE(op(0_B, 8_MiB));
+  EXPECT_EQ(beside_.own, 8_MiB);
+  EXPECT_EQ(beside_.there, 0_B);
+  pager_->file_unmapped({kFile, 4_MiB});
+  EXPECT_EQ(beside_.own, 4_MiB);
+  pager_->before_fork();
+  pager_->after_fork_in_child();
+  EXPECT_EQ(beside_.own, 0_B) << "of a child";
 }
 
 TEST_F(PagerFiles, AnOpThatCouldRunInSlicesNeedsOneSliceAtOnce) {

@@ -78,14 +78,16 @@ TEST_F(PagerTest, AnOpThatNeedsMoreThanThereIsIsToldWhatWouldDo) {
 }
 
 TEST_F(PagerTest, WhatItCouldEvictForOthersLeavesRoomForTheLargestOpSoFar) {
-  open(16_MiB);
-  const Address first = make(3_MiB, 1), second = make(3_MiB, 2);
-  make(4_MiB, 3);
-  const Bytes resident = store_->counts().resident;
-  EXPECT_EQ(pager_->movable(), resident - pager_->counts().at_once_peak);
-  ASSERT_FALSE(begin(1, {first, second}));
+  open(32_MiB);
+  const Address first = make(3_MiB, 1), second = make(3_MiB, 2), third = make(4_MiB, 3);
+  EXPECT_EQ(pager_->movable(), 0_B) << "ops are not followed yet";
+  make(12_MiB, 4);
+  ASSERT_TRUE(pager_->under_pressure());
+  ASSERT_FALSE(begin(1, {first, second, third}));
   pager_->end_op();
-  EXPECT_EQ(pager_->movable(), resident - 6_MiB);
+  EXPECT_GE(pager_->counts().at_once_peak, 10_MiB);
+  EXPECT_EQ(pager_->movable(), store_->counts().resident - pager_->counts().at_once_peak);
+  EXPECT_GE(pager_->movable(), 8_MiB);
   pager_->before_fork();
   pager_->after_fork_in_parent();
   EXPECT_EQ(pager_->movable(), 0_B) << "a child has all of it too";

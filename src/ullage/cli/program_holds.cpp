@@ -51,6 +51,7 @@ void ProgramHolds::note(const Program& program, Clock::time_point now) {
 
 bool ProgramHolds::has_its_turn(const Known& program, Clock::time_point now) const {
   const Bytes largest{page_.largest_program.load()};
+  if (!program.needs_turn) return true;
   Bytes expected = saturating_sub(largest, program.resident);
   bool is_oldest = true;
   for (const Known& older : known_) {
@@ -62,7 +63,7 @@ bool ProgramHolds::has_its_turn(const Known& program, Clock::time_point now) con
   return is_oldest || expected <= room_;
 }
 
-void ProgramHolds::stop(Known& program, Clock::time_point now) {
+void ProgramHolds::stop(Known& program, bool has_turn, Clock::time_point now) {
   if (!may_be_stopped(program.pid)) return;
   const auto process = static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0));
   if (process < 0) return;  // it has ended, or the kernel is older than 5.3
@@ -71,7 +72,8 @@ void ProgramHolds::stop(Known& program, Clock::time_point now) {
     return;
   }
   program.process = process;
-  program.since = now;
+  program.since = program.stopped_at = now;
+  program.waits_for_turn = !has_turn;
   program.room = {};
 }
 
@@ -79,8 +81,9 @@ void ProgramHolds::go_on(Known& program, Clock::time_point now) {
   const int process = std::exchange(program.process, -1);
   ::syscall(SYS_pidfd_send_signal, process, SIGCONT, nullptr, 0);
   ::close(process);
-  const auto held = std::chrono::duration_cast<std::chrono::microseconds>(now - program.since);
+  const auto held = std::chrono::duration_cast<std::chrono::microseconds>(now - program.stopped_at);
   page_.programs_held_us.fetch_add(static_cast<std::uint64_t>(held.count()));
+  program.waits_for_turn = false;
   program.grew = now;
 }
 
@@ -94,9 +97,9 @@ void ProgramHolds::forget_those_not_in(const std::vector<Program>& programs, Clo
 
 void ProgramHolds::let_overdue_go_on(Clock::time_point now) {
   for (Known& one : known_) {
-    if (!one.is_stopped() || now - one.since < (has_its_turn(one, now) ? kLongest : kLongestTurn)) continue;
+    if (!one.is_stopped() || now - one.since < (one.waits_for_turn ? kLongestTurn : kLongest)) continue;
+    one.waits_for_turn ? one.needs_turn = false : in_vain_ = true;
     go_on(one, now);
-    in_vain_ = true;
   }
 }
 
@@ -104,9 +107,9 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   forget_those_not_in(programs, now);
   for (const Program& program : programs) note(program, now);
   const Bytes budget{page_.budget.load()};
-  const Bytes pools = budget > Bytes{} ? in_pools(page_) : Bytes{};
-  const bool may_hold = pools >= kLeastRoom;
-  room_ = saturating_sub(budget, saturating_sub(held, pools) + store::Budget::kMargin);
+  const bool may_hold = budget > Bytes{} && in_pools(page_) >= kLeastRoom;
+  const Bytes cannot_go = saturating_sub(held, store::movable_of_others(page_, nullptr));
+  room_ = budget > Bytes{} ? saturating_sub(budget, cannot_go + store::Budget::kMargin) : Bytes{UINT64_MAX};
   Bytes used = held + store::Budget::kMargin;
   for (const Known& one : known_) {
     if (!one.is_stopped()) used += std::max(one.room, one.grown * 2);  // the next look may be late
@@ -115,11 +118,12 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   if (left >= kLeastRoom) in_vain_ = false;
   Bytes kept{};
   for (Known& one : known_) {
-    const bool has_turn = budget == Bytes{} || has_its_turn(one, now);
+    const bool has_turn = has_its_turn(one, now);
+    if (one.waits_for_turn && has_turn) one.waits_for_turn = false, one.since = now;
     if (!one.is_stopped()) {
       const bool lacks_room = may_hold && !in_vain_ && used > budget;
-      if (one.grown > Bytes{} && one.resident >= kSmall && (lacks_room || !has_turn)) stop(one, now);
-    } else if (has_turn && (left >= kLeastRoom || !may_hold)) {
+      if (one.grown > Bytes{} && one.resident >= kSmall && (lacks_room || !has_turn)) stop(one, has_turn, now);
+    } else if (!one.waits_for_turn && (left >= kLeastRoom || !may_hold)) {
       go_on(one, now);
       one.room = std::min(left, kRoom);
       left -= one.room;
@@ -127,7 +131,7 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
     if (!one.is_stopped()) kept += one.room;
   }
   let_overdue_go_on(now);
-  const auto waits_for_room = [&](const Known& one) { return one.is_stopped() && has_its_turn(one, now); };
+  const auto waits_for_room = [](const Known& one) { return one.is_stopped() && !one.waits_for_turn; };
   if (std::ranges::any_of(known_, waits_for_room)) kept += kRoom;
   page_.room_for_programs.store(somebody_lacks_memory(page_) ? 0 : kept.count);
 }

@@ -34,7 +34,7 @@ class ProgramHolds final {
   // For how long a program is held if the pools make no room. Then it goes on, and may pass the budget. No other one is
   // held before there is room again.
   static constexpr std::chrono::milliseconds kLongest{2000};
-  // For how long a program waits for its turn.
+  // For how long a program waits for its turn. Then it needs none any more, because others may wait for it.
   static constexpr std::chrono::milliseconds kLongestTurn{30000};
   // For how long room is kept for a program that does not grow, and for how long such a program has its turn.
   static constexpr std::chrono::milliseconds kKept{500};
@@ -60,24 +60,31 @@ class ProgramHolds final {
     Bytes grown{};              // since the look before
     Bytes room{};               // what it may still take of the room that was made for it
     Clock::time_point grew{};   // when it was last seen to have grown
-    Clock::time_point since{};  // when it was stopped
-    int process = -1;           // a descriptor (pidfd) while it is stopped, so that no other process gets the signal
+    Clock::time_point since{};  // when it was stopped, or when its turn came after that
+    Clock::time_point stopped_at{};
+    int process = -1;        // a descriptor (pidfd) while it is stopped, so that no other process gets the signal
+    bool needs_turn = true;  // false: it has waited for kLongestTurn
+    bool waits_for_turn = false;
     bool is_stopped() const { return process >= 0; }
-    bool grows(Clock::time_point now) const { return !is_stopped() && now - grew < kKept; }
+    // It grows, or it would if there were room.
+    bool grows(Clock::time_point now) const {
+      if (resident < kSmall) return false;
+      return is_stopped() ? !waits_for_turn : now - grew < kKept;
+    }
   };
   // Whether it may grow beside the older programs that grow now. Each is expected to become as large as the largest
   // program so far (LedgerPage::largest_program), because compilers that a program starts are alike. The oldest one
   // always may.
   bool has_its_turn(const Known& program, Clock::time_point now) const;
   void note(const Program& program, Clock::time_point now);
-  void stop(Known& program, Clock::time_point now);
+  void stop(Known& program, bool has_turn, Clock::time_point now);
   void go_on(Known& program, Clock::time_point now);
   void forget_those_not_in(const std::vector<Program>& programs, Clock::time_point now);
 
   store::LedgerPage& page_;
   std::vector<Known> known_;
-  Bytes room_{};          // for programs that grow, if the pools were empty; as of the last look
-  bool in_vain_ = false;  // a program was held for kLongest, and there was no room since
+  Bytes room_{};          // for programs that grow, if the pools gave what they can; as of the last look
+  bool in_vain_ = false;  // a program was held for room for kLongest, and there was no room since
 };
 
 }  // namespace ullage::cli

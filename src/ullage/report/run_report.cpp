@@ -353,8 +353,8 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   if (report.budget) {
     const Bytes peak = report.tree_peak.value_or(report.process_peak);
     report.over_budget = std::max(report.over_budget, saturating_sub(peak, *report.budget));
-    // The least budget counts what other processes held at the time, although they give way before a request is
-    // refused. A run that was done within its budget shows that this budget is enough.
+    // The least budget counts what other processes needed at different times together. A run that was done within its
+    // budget shows that this budget is enough.
     if (report.least_budget && report.outcome == Outcome::Done && report.refused == 0 &&
         report.over_budget == Bytes{}) {
       report.least_budget = std::min(*report.least_budget, *report.budget);

@@ -229,7 +229,7 @@ class Running final : public Session, public PoolListener {
     settings.last_resort = [this] { return somebody_gives_way(); };
     if (device_->is_the_process()) {
       settings.files = &files_;
-      settings.in_files = [this](Bytes there, Bytes coming) { budget_.in_files(there, coming); };
+      settings.in_files = [this](Bytes there, Bytes coming, Bytes own) { budget_.in_files(there, coming, own); };
     }
     if (store::Tree* tree = settings_.tree) {
       settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };

@@ -34,21 +34,21 @@ Bytes Budget::others() const { return tree_ != nullptr ? tree_->others() : Bytes
 Bytes Budget::needed_beside(Bytes outside, Bytes others, Bytes expected) const {
   const Bytes standing = std::min(Bytes{charged_.load()}, saturating_sub(outside, outside_start_));
   const Bytes kept = lends_ ? charged_outside() : Bytes{set_aside_.load()} + standing;
-  const Bytes chance = kLeastAllowance * (others > Bytes{} ? tree_->processes() : 0);
-  return std::max(outside, kept) + kMargin + saturating_sub(others, expected) + chance;
+  return std::max(outside, kept) + kMargin + saturating_sub(others, expected);
 }
 
 Budget::Needed Budget::needed(Bytes outside) const {
   const Bytes expected_before = expected();
-  const Bytes others_now = saturating_sub(others(), tree_ != nullptr ? tree_->movable() : Bytes{});
-  if (others_now == Bytes{}) {
+  const Bytes others_all = others();
+  if (others_all == Bytes{}) {
     const Bytes all = needed_beside(outside, {}, {});
     return {all, all};
   }
+  const Bytes others_now = saturating_sub(others_all, tree_->movable());
   const Bytes inherited = tree_->inherited();
   const Bytes most_expected = std::max(expected_before, expected());  // it may change in between
   const Bytes there = saturating_sub(others_now, most_expected);
-  const Bytes all = needed_beside(outside, others_now, most_expected);
+  const Bytes all = needed_beside(outside, others_now, most_expected) + kLeastAllowance * tree_->processes();
   return {all, saturating_sub(all, std::min(inherited, there))};
 }
 
@@ -92,7 +92,8 @@ Bytes Budget::beside(Bytes pool_resident) {
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
   const Bytes for_good = note_for_good(outside_now);
-  raise(outside_of_step_, saturating_sub(for_good, Bytes{charged_.load() + taken_from_reserve_.load()}));
+  const Bytes not_followed{charged_.load() + taken_from_reserve_.load() + files_own_.load()};
+  raise(outside_of_step_, saturating_sub(for_good, not_followed));
   const Bytes others_now = others();
   needed_lately_.raise_to(needed(for_good));
   const Bytes files{files_there_.load() + files_coming_.load()};
@@ -119,7 +120,9 @@ bool Budget::recount(Bytes needed) {
 }
 
 void Budget::charge(Bytes bytes) {
-  if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_for_good_.load());
+  if (charged_.fetch_add(bytes.count) == 0) {
+    outside_at_charge_.store(saturating_sub(outside_for_good(), Bytes{files_own_.load()}).count);
+  }
   if (lends_) needed_lately_.raise_to(needed({}));
 }
 
@@ -129,11 +132,12 @@ void Budget::discharge(Bytes bytes) {
 
 Bytes Budget::charged_outside() const {
   const std::uint64_t charged = charged_.load();
-  return Bytes{charged > 0 ? outside_at_charge_.load() + charged : 0};
+  return Bytes{charged > 0 ? outside_at_charge_.load() + charged + files_own_.load() : 0};
 }
 
 Bytes Budget::expected_with(std::uint64_t set_aside) const {
-  return Bytes{std::max(std::max(set_aside, outside_at_charge_.load()) + charged_.load(), foreseen_.load())};
+  const std::uint64_t reserved = std::max(set_aside, outside_at_charge_.load()) + charged_.load() + files_own_.load();
+  return Bytes{std::max(reserved, foreseen_.load())};
 }
 
 Bytes Budget::expected_outside() const { return expected_with(set_aside_.load()); }

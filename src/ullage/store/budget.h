@@ -78,8 +78,8 @@ class Budget final : public Limit {
   Bytes outside_for_good() const { return Bytes{outside_for_good_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
-  // The bytes reserved for the outside, charges and foreseen bytes included. Charges are added to the reserve, or to
-  // the bytes that were outside at the first charge if these were more.
+  // The bytes reserved for the outside, charges and foreseen bytes included, and pages of files that ops wrote to.
+  // Charges are added to the reserve, or to the bytes that were outside at the first charge if these were more.
   Bytes expected_outside() const;
   // The bytes reserved at the start.
   Bytes expected_at_start() const { return expected_at_start_; }
@@ -112,12 +112,14 @@ class Budget final : public Limit {
   // ends it, and so does lend().
   void foresee(Bytes outside) { foreseen_.store(outside.count); }
 
-  // Says how many bytes of mapped files are in memory and can be let go (`there`), and how many more ops in flight may
-  // read in (`coming`). The pool may have neither, and no reserve stands for them. They are not part of the least
-  // budget: what an op needs of them at once is part of note_least()'s `at_once`.
-  void in_files(Bytes there, Bytes coming) {
+  // Says how many bytes of mapped files are in memory and can be let go (`there`), how many more ops in flight may read
+  // in (`coming`), and how many ops have written to (`own`). The pool may have none of them, and no reserve stands for
+  // them. `there` and `coming` are not part of the least budget: what an op needs of them at once is part of
+  // note_least()'s `at_once`. `own` is part of outside_for_good(), because such pages cannot be let go.
+  void in_files(Bytes there, Bytes coming, Bytes own) {
     files_there_.store(there.count);
     files_coming_.store(coming.count);
+    files_own_.store(own.count);
   }
 
   // Reserves bytes that a consumer outside the pool is about to take, on top of those that are there now, until
@@ -152,17 +154,17 @@ class Budget final : public Limit {
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
-  // parts: the larger of what is outside and what is kept for it; the margin; and what other processes hold, with
-  // kLeastAllowance for each of them. Charges are kept, and so is a reserve that is not lent. Bytes that other
-  // processes are only expected to take do not count, because a request is refused only after they were taken. On a
-  // card, charged bytes that do not stand outside do not count either, because they are given back before a
-  // refusal.
+  // parts: the larger of what is outside and what is kept for it; the margin; and what `others` hold. Charges are kept,
+  // and so is a reserve that is not lent. Bytes that other processes are only expected to take do not count, because a
+  // request is refused only after they were taken. On a card, charged bytes that do not stand outside do not count
+  // either, because they are given back before a refusal.
   Bytes needed_beside(Bytes outside, Bytes others, Bytes expected) const;
   // Two figures: with what children inherited, and without it (note_fork()).
   struct Needed {
     Bytes all, uninherited;
   };
-  // needed_beside() and the same without Tree::inherited().
+  // needed_beside() for what the others hold and would not evict, with kLeastAllowance for each of them; and the same
+  // without Tree::inherited().
   Needed needed(Bytes outside) const;
   // Adds to both what the pool needs at once and kLeastAllowance.
   static Needed with(const Needed& beside, Bytes at_once);
@@ -173,8 +175,8 @@ class Budget final : public Limit {
   // measured. On the CPU it then counts only if bytes are charged; else this is zero. On a card it always counts, with
   // what was outside at the last measurement.
   Needed still_needed() const;
-  // The bytes outside the pool when the first of the present charges was made, plus all charges; zero if nothing is
-  // charged.
+  // The bytes outside the pool when the first of the present charges was made, plus all charges and what is own in
+  // files; zero if nothing is charged.
   Bytes charged_outside() const;
 
   std::atomic<std::uint64_t> stated_;
@@ -188,12 +190,12 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> foreseen_{0};
   std::atomic<std::uint64_t> taken_from_reserve_{0};
   std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
-  std::atomic<std::uint64_t> files_there_{0}, files_coming_{0};
+  std::atomic<std::uint64_t> files_there_{0}, files_coming_{0}, files_own_{0};
   std::atomic<std::uint64_t> outside_;
   std::atomic<std::uint64_t> outside_for_good_;
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
-  // The most in this step and in the last one, without charges and without what was taken from the reserve.
+  // The most in this step and in the last one, without charges, what was taken from the reserve and files_own_.
   std::atomic<std::uint64_t> outside_of_step_{0}, outside_of_last_step_{0};
   // A Needed that several threads may raise.
   struct Highest {

@@ -65,7 +65,7 @@ struct LedgerSlot {
   Word rss_counted{0};      // rss when the launcher counted last
   Word leased{0};           // bytes that the process is about to take (Tree::lease)
   Word lacking{0};          // bytes without which a request is about to be refused; the other processes give way to it
-  Word movable{0};          // bytes of its pool that it would evict while others lack bytes, estimated from below
+  Word movable{0};          // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
   Word giving_way{0};       // 1: the watch is making the pool give way now
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
   Word parent{0};           // the process that made it by fork; 0: it was not made by fork

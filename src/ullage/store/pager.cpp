@@ -545,7 +545,8 @@ Bytes PagerCore::take_at_once() {
 
 Bytes PagerCore::movable() {
   const Lock lock(lock_);
-  const bool can_move = spill_ != nullptr && !in_child_ && spill_failure_.empty();
+  // Before there is pressure, ops are not followed, so it is not known what they need.
+  const bool can_move = under_pressure() && spill_ != nullptr && !in_child_ && spill_failure_.empty();
   return can_move ? saturating_sub(store_.counts().resident, counts_.at_once_peak + shared_by_forks()) : Bytes{};
 }
 

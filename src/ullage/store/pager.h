@@ -101,8 +101,9 @@ class Pager {
     // alone. It must outlive the pager.
     FilePages* files = nullptr;
     // Called when the bytes of mapped files that can be let go have changed. `there`: those in memory; `coming`: those
-    // that ops in flight may read in. The limit must leave room for both. Set if `files` is. The pager's lock is held.
-    std::function<void(Bytes there, Bytes coming)> in_files;
+    // that ops in flight may read in. The limit must leave room for both. `own`: those that ops have written to, which
+    // stay. Set if `files` is. The pager's lock is held.
+    std::function<void(Bytes there, Bytes coming, Bytes own)> in_files;
   };
 
   // `spill`: the tier to spill to. Null: nothing can be spilled, and the store's refusals are passed on. Both must
@@ -211,8 +212,8 @@ class Pager {
   virtual void after_fork_in_child() = 0;
   // The resident bytes that this process has had since before a fork and has not written since. Takes no lock.
   virtual Bytes shared_by_forks() const = 0;
-  // What it could evict for other processes, if no op needs more at once than one has so far. Bytes that are shared by
-  // forks do not count, because the children would still hold them.
+  // What it could evict for other processes, if no op needs more at once than one has so far. Zero before
+  // under_pressure(). Bytes that are shared by forks do not count, because the children would still hold them.
   virtual Bytes movable() = 0;
 };
 

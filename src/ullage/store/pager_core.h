@@ -117,6 +117,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     std::uint32_t pins = 0;
     bool stays = false;       // the kernel did not let it go
     bool was_let_go = false;  // it was let go, and none of it has been read since
+    Bytes own() const { return saturating_sub(there, of_file); }
   };
   static ThreadOps& ops_here();
   // While this object exists, the time counts as waited for moves by a thread of the program.
@@ -249,6 +250,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::map<Address, FilePiece> files_;
   Bytes files_seen_;            // FilePages::all_there() when all mappings were last counted
   Bytes files_there_;           // sum of FilePiece::of_file (not of `there`)
+  Bytes files_own_;             // sum of FilePiece::own()
   Bytes files_coming_;          // what ops in flight may read in of mapped files
   Bytes files_in_use_;          // what ops in flight read of them, in memory or not
   std::string spill_failure_;   // why the last write out failed; empty: it did not

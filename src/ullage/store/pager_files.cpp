@@ -29,7 +29,7 @@ AddressRange pieces_around(Address at, Bytes size) {
 bool PagerCore::holds_file(Address at) const { return settings_.files != nullptr && settings_.files->holds(at); }
 
 void PagerCore::tell_of_files() const {
-  if (settings_.in_files) settings_.in_files(files_there_, files_coming_);
+  if (settings_.in_files) settings_.in_files(files_there_, files_coming_, files_own_);
 }
 
 template <class F>
@@ -100,9 +100,11 @@ void PagerCore::measure(const HeldFile& held) {
 void PagerCore::note(FilePiece& piece, const FilePages::Count& now) {
   files_there_ += now.of_file;
   files_there_ -= piece.of_file;
+  files_own_ -= piece.own();
   piece.there = now.there;
   piece.was_let_go &= now.there == Bytes{};
   piece.of_file = now.of_file;
+  files_own_ += piece.own();
 }
 
 // A program may read its files outside ops, for example to save them. That shows only as growth of the outside, of
@@ -187,7 +189,7 @@ Bytes PagerCore::let_files_go(Bytes wanted) {
 // these count as outside until an op of the child uses them.
 void PagerCore::forget_files() {
   files_.clear();
-  files_there_ = files_seen_ = {};
+  files_there_ = files_own_ = files_seen_ = {};
   tell_of_files();
 }
 
@@ -198,6 +200,7 @@ void PagerCore::file_unmapped(AddressRange range) {
   const AddressRange pieces = pieces_around(range.begin, range.size);
   each_piece(pieces, [this](Address at, const FilePiece& piece) {
     files_there_ -= piece.of_file;
+    files_own_ -= piece.own();
     files_.erase(at);
   });
   tell_of_files();

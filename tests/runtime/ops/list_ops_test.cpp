@@ -196,14 +196,35 @@ TEST(ListOps, AWholeOpSaysWhatItsLargestSliceWouldUse) {
   EXPECT_EQ(listener.slices[begin(a.back())], Bytes{a.back().nbytes()});
   EXPECT_EQ(listener.slices[begin(a[0])], 0_B) << "the largest slice does not use it";
   EXPECT_EQ(listener.slices[begin(one)], std::nullopt);
-  // As the weights of a file: several tensors are views of one storage.
-  const torch::Tensor file = torch::zeros({100});
-  std::vector<torch::Tensor> views = {file.narrow(0, 0, 30), file.narrow(0, 30, 50)};
-  torch::_foreach_add_(views, 1.0);
-  EXPECT_EQ(listener.slices[begin(file)], Bytes{50 * sizeof(float)});
   a[0].add_(b[0]);
   EXPECT_EQ(listener.sliceable, 0u);
   EXPECT_EQ(listener.slices[begin(a[0])], std::nullopt);
+  (*guard)->disable();
+}
+
+// Weights in a file are views of one storage.
+TEST(ListOps, AWholeOpSaysHowMuchOfAStorageASliceUses) {
+  AllFits listener;
+  Result<std::unique_ptr<Interceptor>> guard = Interceptor::install({&listener});
+  if (!guard) GTEST_SKIP() << guard.error().text();
+  const auto slice = [&](const torch::Tensor& t) {
+    return listener.slices.at(Address{reinterpret_cast<std::uint64_t>(t.storage().data())});
+  };
+  const torch::Tensor file = torch::zeros({160}), large = torch::zeros({1000}), matrix = torch::zeros({10, 10});
+  std::vector<torch::Tensor> weights = {file.narrow(0, 0, 30), file.narrow(0, 30, 50)};
+  const std::vector<torch::Tensor> moments = {file.narrow(0, 80, 30), file.narrow(0, 110, 50)};
+  std::vector<torch::Tensor> of_two_files = {large.narrow(0, 0, 10), file.narrow(0, 0, 100), large.narrow(0, 10, 20)};
+  std::vector<torch::Tensor> columns = {matrix.narrow(1, 0, 2), matrix.narrow(1, 2, 3)};
+  (*guard)->enable();
+  torch::_foreach_add_(weights, 1.0);
+  EXPECT_EQ(slice(file), Bytes{50 * sizeof(float)});
+  torch::_foreach_add_(weights, moments);
+  EXPECT_EQ(slice(file), Bytes{(50 + 50) * sizeof(float)}) << "two lists";
+  torch::_foreach_add_(of_two_files, 1.0);
+  EXPECT_EQ(slice(file), Bytes{100 * sizeof(float)}) << "the largest tensor is in the smaller file";
+  EXPECT_EQ(slice(large), Bytes{20 * sizeof(float)});
+  torch::_foreach_add_(columns, 1.0);
+  EXPECT_EQ(slice(matrix), Bytes{(9 * 10 + 3) * sizeof(float)}) << "the pages between the rows too";
   (*guard)->disable();
 }
 

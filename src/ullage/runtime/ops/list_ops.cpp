@@ -4,6 +4,7 @@
 #include "ullage/runtime/ops/interceptor.h"
 #include "ullage/runtime/ops/op_info.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
@@ -113,33 +114,68 @@ std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, co
   return length;
 }
 
+namespace {
+
+// What one element of the lists uses of a storage.
+struct ElementUse {
+  Bytes storage;  // its size
+  Bytes tensors;  // from the first to the last byte of each tensor
+};
+using ElementUses = std::map<Address, ElementUse>;
+
+ElementUses uses_of_element(const ListOp& list_op, const OpCall& call, std::size_t element) {
+  ElementUses uses;
+  for (const std::size_t at : list_op.lists) {
+    const auto& list = call.arguments[at].toListRef();
+    if (list.empty() || !list[element].isTensor() || !list[element].toTensor().defined()) continue;
+    const at::Tensor& tensor = list[element].toTensor();
+    const std::optional<StorageUse> use = storage_use(*tensor.unsafeGetTensorImpl());
+    if (!use) continue;
+    ElementUse& here = uses[use->begin];
+    here.storage = use->size;
+    here.tensors += Bytes{at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize())};
+  }
+  return uses;
+}
+
+// An element with the most bytes in sight of what `of` measures.
+class Largest {
+ public:
+  explicit Largest(Bytes ElementUse::*of) : of_(of) {}
+  void meet(const ElementUses& element) {
+    Bytes sum;
+    for (const auto& [begin, use] : element) sum += use.*of_;
+    if (sum <= most_) return;
+    most_ = sum;
+    element_ = element;
+  }
+  bool uses(Address storage) const { return element_.contains(storage); }
+
+ private:
+  Bytes ElementUse::*of_;
+  Bytes most_;
+  ElementUses element_;
+};
+
+}  // namespace
+
+// A storage of the pool is needed whole, and one in a mapped file only as far as the tensors reach. It is not known
+// here which is which, so the largest element by either measure counts. They differ only if a tensor is a part of a
+// storage.
 void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length) {
-  std::map<Address, Bytes> listed;  // and the most bytes of it that one element uses
-  std::vector<Address> largest, slice;
-  Bytes most;
+  std::map<Address, Bytes> listed;  // the most that one element's tensors reach
+  Largest by_storages(&ElementUse::storage), by_tensors(&ElementUse::tensors);
   for (std::size_t i = 0; i < length; ++i) {
-    slice.clear();
-    Bytes bytes;
-    for (const std::size_t at : list_op.lists) {
-      const auto& list = call.arguments[at].toListRef();
-      if (list.empty() || !list[i].isTensor() || !list[i].toTensor().defined()) continue;
-      const std::optional<StorageUse> use = storage_use(*list[i].toTensor().unsafeGetTensorImpl());
-      if (!use) continue;
-      Bytes& most_of_it = listed[use->begin];
-      most_of_it = std::max(most_of_it, Bytes{list[i].toTensor().nbytes()});
-      if (std::find(slice.begin(), slice.end(), use->begin) != slice.end()) continue;
-      slice.push_back(use->begin);
-      bytes += use->size;
-    }
-    if (bytes <= most) continue;
-    most = bytes;
-    largest = slice;
+    const ElementUses uses = uses_of_element(list_op, call, i);
+    for (const auto& [begin, use] : uses) listed[begin] = std::max(listed[begin], use.tensors);
+    by_storages.meet(uses);
+    by_tensors.meet(uses);
   }
   for (StorageUse& use : call.inputs) {
-    const bool in_largest = std::find(largest.begin(), largest.end(), use.begin) != largest.end();
     const auto found = listed.find(use.begin);
-    use.sliceable = !in_largest && found != listed.end();
-    if (found != listed.end()) use.slice = use.sliceable ? Bytes{} : found->second;
+    if (found == listed.end()) continue;
+    use.sliceable = !by_storages.uses(use.begin) && !by_tensors.uses(use.begin);
+    use.slice = use.sliceable ? Bytes{} : found->second;
   }
 }
 

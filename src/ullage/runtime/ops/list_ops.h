@@ -32,8 +32,9 @@ struct ListOp {
 std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
 // For a list op that runs as a whole although it could be cut. Sets `sliceable` for the inputs from its lists that the
-// largest slice of one element would not use. `length`: of the lists, from list_length(). Call it before the kernel
-// runs.
+// largest slice of one element would not use. Sets `slice` for all inputs from its lists: what one element uses of the
+// storage at most, or zero if the largest slice does not use it. `length`: of the lists, from list_length(). Call it
+// before the kernel runs.
 void mark_sliceable(const ListOp& list_op, OpCall& call, std::size_t length);
 
 // Runs both halves through the dispatcher, so that the interceptor sees each half, and cuts it again if it does not

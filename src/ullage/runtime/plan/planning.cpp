@@ -265,12 +265,11 @@ void Planning::say_goodbye() {
   if (state == State::GaveUp) return;  // the reason has been said
   if (made_ > 0) {
     settings_.say("no plan was made: the steps that were observed fit without one; tensors were moved on demand");
-  } else if (const int times = gave_way_.load(); times > 0) {
+  } else if (gave_way_ > 0 && state != State::Planning) {
     settings_.say(
-        fmt::format("no plan was made: planning gave its bytes back {}, because a request needed them, and the program "
-                    "ended before "
-                    "it had begun again; tensors were moved on demand",
-                    times == 1 ? "once" : fmt::format("{} times", times)));
+        "no plan was made: planning gave its bytes to a request that needed them, and the program ended before "
+        "planning "
+        "had begun again; tensors were moved on demand");
   } else if (state == State::Observing) {
     settings_.say(
         "no plan was made: steps are observed once tensors had to move, and the program ended before two whole ones; "
@@ -280,10 +279,10 @@ void Planning::say_goodbye() {
 
 void Planning::stop() {
   if (in_child_) return;
+  std::unique_lock lock(lock_);
+  ended_ = true;  // first, so that nobody takes this for giving way
   stopping_.store(true);
   search_over_.store(true);
-  std::unique_lock lock(lock_);
-  ended_ = true;
   changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
 }
 
