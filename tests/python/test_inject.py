@@ -521,6 +521,30 @@ print(all(bool((x == i).all()) for i, x in enumerate(held)))
     kept(end)
 
 
+def test_what_other_pools_would_evict_is_no_part_of_the_least(runs: Runs) -> None:
+    """Two processes fill the budget with tensors, of which each needs one at once."""
+    script = runs.write("ranks.py", """
+import os, subprocess, sys
+if len(sys.argv) < 2:
+    ranks = [subprocess.Popen([sys.executable, __file__, str(rank)]) for rank in (0, 1)]
+    sys.exit(max([rank.wait() for rank in ranks]))
+import torch
+torch.set_num_threads(1)
+held = [torch.full((4 << 20,), float(i)) for i in range(20)]  # 16 MiB each
+for _ in range(8):
+    for x in held: x.add_(1)
+assert all((x == i + 8).all().item() for i, x in enumerate(held))
+os.write(1, b'right\\n')
+""")
+    end = runs.under(760 * MIB, sys.executable, script)
+    assert (end.code, end.out) == (0, "right\nright\n"), end
+    least = end.report["least_budget_bytes"]
+    assert end.report["spilled_bytes"] > 0 and least < 600 * MIB, end
+    again = runs.under(least, sys.executable, script)
+    assert (again.code, again.out) == (0, "right\nright\n"), again
+    kept(again)
+
+
 def test_children_with_a_pool_of_their_own(runs: Runs) -> None:
     script = runs.write("spawn.py", """
 import multiprocessing, sys, torch
