@@ -393,6 +393,18 @@ TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
                                                 Budget::least(105_MiB, Budget::kWarmUp) + Budget::kLeastAllowance));
 }
 
+// An op ends and the next one begins before anybody asks for the limit.
+TEST_F(BudgetTest, WhatTheNextOpWillReadIsNotThereYet) {
+  resident = 300_MiB;  // the reserve is used up
+  const Bytes before = budget.resident_limit(0_B);
+  budget.in_files(0_B, 20_MiB, 0_B);
+  resident = 320_MiB;
+  EXPECT_EQ(budget.resident_limit(0_B), before - 20_MiB) << "the first op reads, and writes to it";
+  budget.in_files(0_B, 30_MiB, 20_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), before - 50_MiB);
+  EXPECT_EQ(budget.outside_for_good(), 320_MiB);
+}
+
 // An optimizer's first step makes all weights of a mapped file the program's own. They are no libraries.
 TEST_F(BudgetTest, PagesOfFilesThatOpsWroteToStandBesideTheReserve) {
   const Bytes before = budget.resident_limit(0_B);

@@ -24,7 +24,7 @@ Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<B
       tree_(tree),
       lends_(lends),
       outside_(outside_start.count),
-      outside_for_good_(outside_start.count) {
+      beside_files_(outside_start.count) {
   const Bytes first = least(outside_start, warm_up) + kLeastAllowance;
   least_.raise_to({first, first});
 }
@@ -79,11 +79,11 @@ Budget::Needed Budget::Highest::exchange(const Needed& needed) {
   return {Bytes{all.exchange(needed.all.count)}, Bytes{uninherited.exchange(needed.uninherited.count)}};
 }
 
-Bytes Budget::note_for_good(Bytes outside) {
-  const Bytes most = saturating_sub(outside, Bytes{files_there_.load()});
+Bytes Budget::note_beside_files(Bytes outside) {
+  const Bytes most = saturating_sub(outside, Bytes{files_there_.load() + files_own_.load()});
   const Bytes least = saturating_sub(most, Bytes{files_coming_.load()});
-  const Bytes now = std::clamp(outside_for_good(), least, most);
-  outside_for_good_.store(now.count);
+  const Bytes now = std::clamp(Bytes{beside_files_.load()}, least, most);
+  beside_files_.store(now.count);
   return now;
 }
 
@@ -91,9 +91,9 @@ Bytes Budget::beside(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
-  const Bytes for_good = note_for_good(outside_now);
-  const Bytes not_followed{charged_.load() + taken_from_reserve_.load() + files_own_.load()};
-  raise(outside_of_step_, saturating_sub(for_good, not_followed));
+  const Bytes beside_files = note_beside_files(outside_now);
+  raise(outside_of_step_, saturating_sub(beside_files, Bytes{charged_.load() + taken_from_reserve_.load()}));
+  const Bytes for_good = outside_for_good();
   const Bytes others_now = others();
   needed_lately_.raise_to(needed(for_good));
   const Bytes files{files_there_.load() + files_coming_.load()};
@@ -120,9 +120,7 @@ bool Budget::recount(Bytes needed) {
 }
 
 void Budget::charge(Bytes bytes) {
-  if (charged_.fetch_add(bytes.count) == 0) {
-    outside_at_charge_.store(saturating_sub(outside_for_good(), Bytes{files_own_.load()}).count);
-  }
+  if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(beside_files_.load());
   if (lends_) needed_lately_.raise_to(needed({}));
 }
 

@@ -75,7 +75,7 @@ class Budget final : public Limit {
   // The bytes that the process held outside the pool when the limit was last asked for.
   Bytes outside() const { return Bytes{outside_.load()}; }
   // outside() without the pages of mapped files that can be let go (in_files()).
-  Bytes outside_for_good() const { return Bytes{outside_for_good_.load()}; }
+  Bytes outside_for_good() const { return Bytes{beside_files_.load() + files_own_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
   // The bytes reserved for the outside, charges and foreseen bytes included, and pages of files that ops wrote to.
@@ -148,9 +148,9 @@ class Budget final : public Limit {
   Bytes expected_with(std::uint64_t set_aside) const;
   // Measures the bytes outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
-  // Returns outside_for_good(), for `outside` just measured. While pages are being read in, it is not known how many of
-  // them are there already. Then the last value stands, unless it is impossible.
-  Bytes note_for_good(Bytes outside);
+  // Returns what is outside beside all pages of mapped files, for `outside` just measured. While pages are being read
+  // in, it is not known how many of them are there already. Then the last value stands, unless it is impossible.
+  Bytes note_beside_files(Bytes outside);
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
@@ -192,7 +192,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
   std::atomic<std::uint64_t> files_there_{0}, files_coming_{0}, files_own_{0};
   std::atomic<std::uint64_t> outside_;
-  std::atomic<std::uint64_t> outside_for_good_;
+  std::atomic<std::uint64_t> beside_files_;  // outside_for_good() without files_own_
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
   // The most in this step and in the last one, without charges, what was taken from the reserve and files_own_.
