@@ -158,6 +158,17 @@ TEST_F(TreeWatchTest, TheSumOfCountsOfDifferentMomentsIsNoPeak) {
   EXPECT_GE(Bytes{page->tree_peak.load()}, sum - kHeld - 1_MiB);
 }
 
+TEST_F(TreeWatchTest, WhatAProcessOutsideTheTreeWouldEvictDoesNotCount) {
+  own.movable.store(7);
+  page->slots[1].pid.store(getppid());
+  page->slots[1].movable.store(9);
+  TreeMember self;
+  self.pid = getpid();
+  note_count(*page, {self});
+  EXPECT_EQ(own.movable.load(), 7u);
+  EXPECT_EQ(page->slots[1].movable.load(), 0u);
+}
+
 TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   page->slots[1].pid.store(getppid());
   EXPECT_EQ(counted_tree(*page, getpid())->size(), 2u);

@@ -371,12 +371,12 @@ TEST_F(BudgetTest, TheLeastHoldsAChargeUntilItIsDischarged) {
 // Weights in a mapped file: their pages can be let go, so no reserve stands for them and no least budget holds them.
 TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
   const Bytes before = budget.resident_limit(0_B);
-  budget.in_files(0_B, 30_MiB, 0_B);
+  budget.in_files(0_B, 30_MiB, 0_B, 0_B);
   EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB) << "room for what an op will read";
   resident = 105_MiB + 20_MiB;  // it has read a part
   EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB);
   EXPECT_EQ(budget.outside_for_good(), 105_MiB);
-  budget.in_files(30_MiB, 0_B, 0_B);
+  budget.in_files(30_MiB, 0_B, 0_B, 0_B);
   resident = 105_MiB + 30_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB) << "once, and beside the reserve";
   EXPECT_EQ(budget.outside(), 135_MiB);
@@ -386,7 +386,7 @@ TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
     budget.end_step();
   }
   EXPECT_EQ(budget.expected_outside(), 105_MiB);
-  budget.in_files(0_B, 0_B, 0_B);
+  budget.in_files(0_B, 0_B, 0_B, 0_B);
   resident = 105_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - 105_MiB - Budget::kMargin);
   EXPECT_EQ(budget.note_least(50_MiB), std::max(50_MiB + 105_MiB + Budget::kMargin + Budget::kLeastAllowance,
@@ -397,18 +397,58 @@ TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
 TEST_F(BudgetTest, WhatTheNextOpWillReadIsNotThereYet) {
   resident = 300_MiB;  // the reserve is used up
   const Bytes before = budget.resident_limit(0_B);
-  budget.in_files(0_B, 20_MiB, 0_B);
+  budget.in_files(0_B, 20_MiB, 0_B, 0_B);
   resident = 320_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), before - 20_MiB) << "the first op reads, and writes to it";
-  budget.in_files(0_B, 30_MiB, 20_MiB);
+  budget.in_files(0_B, 30_MiB, 20_MiB, 0_B);
   EXPECT_EQ(budget.resident_limit(0_B), before - 50_MiB);
   EXPECT_EQ(budget.outside_for_good(), 320_MiB);
+}
+
+// A program that fits writes to its weights before anybody looks at files. Then ops are followed and find them.
+TEST_F(BudgetTest, PagesOfFilesThatAreFoundLateAreNotReservedTwice) {
+  resident = 305_MiB;
+  for (int step = 0; step < 4; ++step) {
+    budget.resident_limit(0_B);
+    budget.end_step();
+  }
+  ASSERT_EQ(budget.expected_outside(), 305_MiB);
+  const Bytes limit = budget.resident_limit(0_B);
+  budget.charge(10_MiB);
+  budget.in_files(0_B, 0_B, 120_MiB, 120_MiB);
+  EXPECT_EQ(budget.outside_for_good(), 305_MiB) << "before anybody measures";
+  budget.in_files(80_MiB, 0_B, 120_MiB, 80_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), limit - 10_MiB);
+  budget.discharge(10_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), limit);
+  EXPECT_EQ(budget.outside_for_good(), 225_MiB);
+  budget.end_step();
+  EXPECT_EQ(budget.expected_outside(), 225_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), limit);
+}
+
+TEST_F(BudgetTest, WhatIsForeseenStandsBesideFiles) {
+  const Bytes before = budget.resident_limit(0_B);
+  budget.foresee(105_MiB + Budget::kWarmUp + 50_MiB);
+  budget.in_files(0_B, 0_B, 200_MiB, 0_B);
+  resident = 305_MiB;
+  EXPECT_EQ(budget.resident_limit(0_B), before - 250_MiB);
+}
+
+TEST_F(BudgetTest, TheLeastHoldsPagesOfFilesThatOpsWroteTo) {
+  budget.in_files(30_MiB, 0_B, 200_MiB, 0_B);
+  resident = 105_MiB + 230_MiB;
+  budget.resident_limit(0_B);
+  const Bytes more = 100_MiB + Budget::kMargin + Budget::kLeastAllowance;
+  EXPECT_EQ(budget.note_least(100_MiB), 305_MiB + more);
+  budget.charge(20_MiB);
+  EXPECT_EQ(budget.note_least(100_MiB), 325_MiB + more);
 }
 
 // An optimizer's first step makes all weights of a mapped file the program's own. They are no libraries.
 TEST_F(BudgetTest, PagesOfFilesThatOpsWroteToStandBesideTheReserve) {
   const Bytes before = budget.resident_limit(0_B);
-  budget.in_files(0_B, 0_B, 200_MiB);
+  budget.in_files(0_B, 0_B, 200_MiB, 0_B);
   resident = 105_MiB + 200_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), before - 200_MiB) << "the libraries will take the same as before";
   EXPECT_EQ(budget.outside_for_good(), 305_MiB) << "they cannot be let go";
@@ -420,7 +460,7 @@ TEST_F(BudgetTest, PagesOfFilesThatOpsWroteToStandBesideTheReserve) {
     budget.end_step();
   }
   EXPECT_EQ(budget.expected_outside(), 305_MiB);
-  budget.in_files(0_B, 0_B, 0_B);
+  budget.in_files(0_B, 0_B, 0_B, 0_B);
   resident = 105_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - 105_MiB - Budget::kMargin) << "the file was unmapped";
 }

@@ -51,7 +51,7 @@ class Beside final : public Limit {
  public:
   Bytes resident_limit(Bytes) override { return saturating_sub(all, std::max(seen(), there) + coming); }
   Bytes missing(Bytes resident) override { return saturating_sub(resident + std::max(seen(), there) + coming, all); }
-  Bytes all, there, coming, own;
+  Bytes all, there, coming, own, found;
   std::function<Bytes()> seen = [] { return Bytes{}; };  // what the operating system says
 };
 
@@ -68,8 +68,8 @@ class PagerFiles : public PagerTest {
     file_ = std::move(*file);
     Pager::Settings settings;
     settings.files = &weights_;
-    settings.in_files = [this](Bytes there, Bytes coming, Bytes own) {
-      beside_.there = there, beside_.coming = coming, beside_.own = own;
+    settings.in_files = [this](Bytes there, Bytes coming, Bytes own, Bytes found) {
+      beside_.there = there, beside_.coming = coming, beside_.own = own, beside_.found += found;
     };
     pager_ = Pager::create(*store_, file_.get(), settings);
   }
@@ -139,17 +139,35 @@ TEST_F(PagerFiles, AnOpThatReadsMoreThanThereIsIsRefused) {
 
 TEST_F(PagerFiles, PagesThatAnOpWroteToAreTold) {
   open_with_file(24_MiB);
-  weights_.written = true;
-  ASSERT_FALSE(op(0_B, 6_MiB));
-  EXPECT_EQ(beside_.own, 6_MiB);
   ASSERT_FALSE(op(0_B, 8_MiB));
+  EXPECT_EQ(beside_.there, 8_MiB);
+  weights_.written = true;
+  const OpInput input{.storage = kFile, .size = 8_MiB, .written = true};
+  ASSERT_FALSE(pager_->begin_op(2, {&input, 1}));
+  pager_->end_op();
   EXPECT_EQ(beside_.own, 8_MiB);
   EXPECT_EQ(beside_.there, 0_B);
+  EXPECT_EQ(beside_.found, 0_B) << "an op announced them";
+  pager_->take_at_once();
+  ASSERT_FALSE(op(0_B, 8_MiB));
+  EXPECT_EQ(pager_->take_at_once(), 0_B) << "they are outside the pool in use or not";
+  ASSERT_FALSE(op(2_MiB + 4_KiB, 1_MiB));
+  EXPECT_EQ(pager_->take_at_once(), 0_B);
   pager_->file_unmapped({kFile, 4_MiB});
   EXPECT_EQ(beside_.own, 4_MiB);
   pager_->before_fork();
   pager_->after_fork_in_child();
   EXPECT_EQ(beside_.own, 0_B) << "of a child";
+}
+
+TEST_F(PagerFiles, PagesThatWereThereBeforeAreFound) {
+  open_with_file(24_MiB);
+  weights_.read(kFile, 5_MiB);
+  ASSERT_FALSE(op(0_B, 8_MiB));
+  EXPECT_EQ(beside_.there, 8_MiB);
+  EXPECT_EQ(beside_.found, 5_MiB) << "three were announced";
+  ASSERT_FALSE(op(0_B, 8_MiB));
+  EXPECT_EQ(beside_.found, 5_MiB);
 }
 
 TEST_F(PagerFiles, AnOpThatCouldRunInSlicesNeedsOneSliceAtOnce) {

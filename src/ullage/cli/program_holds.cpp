@@ -98,7 +98,11 @@ void ProgramHolds::forget_those_not_in(const std::vector<Program>& programs, Clo
 void ProgramHolds::let_overdue_go_on(Clock::time_point now) {
   for (Known& one : known_) {
     if (!one.is_stopped() || now - one.since < (one.waits_for_turn ? kLongestTurn : kLongest)) continue;
-    one.waits_for_turn ? one.needs_turn = false : in_vain_ = true;
+    if (one.waits_for_turn) {
+      one.needs_turn = false;
+    } else {
+      in_vain_ = true;
+    }
     go_on(one, now);
   }
 }
@@ -119,7 +123,10 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   Bytes kept{};
   for (Known& one : known_) {
     const bool has_turn = has_its_turn(one, now);
-    if (one.waits_for_turn && has_turn) one.waits_for_turn = false, one.since = now;
+    if (one.waits_for_turn && has_turn) {
+      one.waits_for_turn = false;
+      one.since = now;
+    }
     if (!one.is_stopped()) {
       const bool lacks_room = may_hold && !in_vain_ && used > budget;
       if (one.grown > Bytes{} && one.resident >= kSmall && (lacks_room || !has_turn)) stop(one, has_turn, now);

@@ -3,9 +3,9 @@
 
 // Holds programs that take memory faster than pools can give it up. A process with a pool writes tensors out at the
 // rate of the disk; a compiler that it started takes 150 MiB in 0.2 s. The launcher stops such a program (SIGSTOP)
-// before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. If not even empty pools
-// would leave room for all that grow, programs take turns. Edit this if programs pass the budget, or wait for room that
-// is there.
+// before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. If the pools
+// cannot give enough for all that grow, programs take turns. Edit this if programs pass the budget, or wait for room
+// that is there.
 
 #include "ullage/store/ledger.h"
 
@@ -50,7 +50,7 @@ class ProgramHolds final {
   // is room. Writes LedgerPage::room_for_programs and ::programs_held_us. While a process is about to be refused a
   // request, it is served first, so no room is kept. `programs`: all there are. `held`: what all processes hold.
   void look(const std::vector<Program>& programs, Bytes held, Clock::time_point now = Clock::now());
-  // Lets those go on that were held for kLongest. For when it is not known what the processes hold.
+  // Lets those go on that were held for kLongest or kLongestTurn. For when it is not known what the processes hold.
   void let_overdue_go_on(Clock::time_point now = Clock::now());
 
  private:

@@ -219,11 +219,9 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
                 const std::vector<std::int32_t>& newcomers) {
   if (page.card.load() != 0) return;
-  // What a process published before it ended, or before it began to run another program, must not make others smaller.
+  // A process that is not in the tree any more may have published this before it ended.
   for (store::LedgerSlot& slot : page.slots) {
-    const auto member = std::ranges::find(tree, slot.pid.load(), &TreeMember::pid);
-    const Bytes held = member != tree.end() ? member->resident.all() : Bytes{};
-    if (Bytes{slot.movable.load()} > held) slot.movable.store(held.count);
+    if (std::ranges::find(tree, slot.pid.load(), &TreeMember::pid) == tree.end()) slot.movable.store(0);
   }
   for (const TreeMember& member : tree) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);

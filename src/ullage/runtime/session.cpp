@@ -229,7 +229,9 @@ class Running final : public Session, public PoolListener {
     settings.last_resort = [this] { return somebody_gives_way(); };
     if (device_->is_the_process()) {
       settings.files = &files_;
-      settings.in_files = [this](Bytes there, Bytes coming, Bytes own) { budget_.in_files(there, coming, own); };
+      settings.in_files = [this](Bytes there, Bytes coming, Bytes own, Bytes found) {
+        budget_.in_files(there, coming, own, found);
+      };
     }
     if (store::Tree* tree = settings_.tree) {
       settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };

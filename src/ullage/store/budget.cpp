@@ -12,6 +12,12 @@ void raise(std::atomic<std::uint64_t>& peak, Bytes to) {
   if (to.count > peak.load()) peak.store(to.count);
 }
 
+void take_from(std::atomic<std::uint64_t>& figure, Bytes by) {
+  std::uint64_t now = figure.load();
+  while (!figure.compare_exchange_weak(now, saturating_sub(Bytes{now}, by).count)) {
+  }
+}
+
 }  // namespace
 
 Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree,
@@ -79,25 +85,32 @@ Budget::Needed Budget::Highest::exchange(const Needed& needed) {
   return {Bytes{all.exchange(needed.all.count)}, Bytes{uninherited.exchange(needed.uninherited.count)}};
 }
 
-Bytes Budget::note_beside_files(Bytes outside) {
-  const Bytes most = saturating_sub(outside, Bytes{files_there_.load() + files_own_.load()});
-  const Bytes least = saturating_sub(most, Bytes{files_coming_.load()});
-  const Bytes now = std::clamp(Bytes{beside_files_.load()}, least, most);
-  beside_files_.store(now.count);
-  return now;
+// A measurement by another thread in between makes beside_files_ too low, never too high. The next one heals that.
+void Budget::in_files(Bytes there, Bytes coming, Bytes own, Bytes found) {
+  files_own_.store(own.count);
+  files_there_.store(there.count);
+  files_coming_.store(coming.count);
+  if (found == Bytes{}) return;
+  for (auto* figure : {&beside_files_, &outside_of_step_, &outside_of_last_step_, &outside_at_charge_})
+    take_from(*figure, found);
+  if (follows_steps_) take_from(set_aside_, found);
 }
 
 Bytes Budget::beside(Bytes pool_resident) {
+  const Bytes there{files_there_.load()}, coming{files_coming_.load()}, own{files_own_.load()};  // before the process
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
-  const Bytes beside_files = note_beside_files(outside_now);
+  // While pages are being read in, it is not known how many of them are there already. Then the last value stands,
+  // unless it is impossible.
+  const Bytes most = saturating_sub(outside_now, there + own);
+  const Bytes beside_files = std::clamp(outside_beside_files(), saturating_sub(most, coming), most);
+  beside_files_.store(beside_files.count);
   raise(outside_of_step_, saturating_sub(beside_files, Bytes{charged_.load() + taken_from_reserve_.load()}));
-  const Bytes for_good = outside_for_good();
+  const Bytes for_good = beside_files + own;
   const Bytes others_now = others();
   needed_lately_.raise_to(needed(for_good));
-  const Bytes files{files_there_.load() + files_coming_.load()};
-  return files + std::max(for_good, expected_outside()) + kMargin + others_now;
+  return there + coming + std::max(for_good, expected_outside()) + kMargin + others_now;
 }
 
 Bytes Budget::resident_limit(Bytes pool_resident) {
@@ -134,8 +147,8 @@ Bytes Budget::charged_outside() const {
 }
 
 Bytes Budget::expected_with(std::uint64_t set_aside) const {
-  const std::uint64_t reserved = std::max(set_aside, outside_at_charge_.load()) + charged_.load() + files_own_.load();
-  return Bytes{std::max(reserved, foreseen_.load())};
+  const std::uint64_t reserved = std::max(set_aside, outside_at_charge_.load()) + charged_.load();
+  return Bytes{std::max(reserved, foreseen_.load()) + files_own_.load()};
 }
 
 Bytes Budget::expected_outside() const { return expected_with(set_aside_.load()); }

@@ -16,7 +16,7 @@
 //
 // The margin covers growth between two measurements and the kernel's counting error. The kernel counts pages for each
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
-// free too. Pages of mapped files (weights) come on top of the outside in the drawing. They can be let go
+// free too. Pages of mapped files (weights) come on top of the outside in the drawing. Most of them can be let go
 // (file_pages.h), so no reserve follows them; the pool leaves room for those that are in memory.
 //
 // Later the reserve follows what is measured. After the third step it is the most that was outside in that step, and
@@ -75,11 +75,13 @@ class Budget final : public Limit {
   // The bytes that the process held outside the pool when the limit was last asked for.
   Bytes outside() const { return Bytes{outside_.load()}; }
   // outside() without the pages of mapped files that can be let go (in_files()).
-  Bytes outside_for_good() const { return Bytes{beside_files_.load() + files_own_.load()}; }
+  Bytes outside_for_good() const { return outside_beside_files() + Bytes{files_own_.load()}; }
+  // outside() without any pages of mapped files that ops use.
+  Bytes outside_beside_files() const { return Bytes{beside_files_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
   // The bytes reserved for the outside, charges and foreseen bytes included, and pages of files that ops wrote to.
-  // Charges are added to the reserve, or to the bytes that were outside at the first charge if these were more.
+  // Charges are added to the reserve, or to outside_beside_files() at the first charge if that was more.
   Bytes expected_outside() const;
   // The bytes reserved at the start.
   Bytes expected_at_start() const { return expected_at_start_; }
@@ -107,7 +109,7 @@ class Budget final : public Limit {
   // Lends the pool the unused part of the reserve. False: there is none, or it is not lent.
   bool lend();
 
-  // Announces that the bytes outside the pool will soon reach `outside`, so that the pool holds no more than these
+  // Announces that outside_beside_files() will soon reach `outside`, so that the pool holds no more than these bytes
   // leave. The announcement does not raise the least budget, because bytes that are really taken are measured. Zero
   // ends it, and so does lend().
   void foresee(Bytes outside) { foreseen_.store(outside.count); }
@@ -115,12 +117,10 @@ class Budget final : public Limit {
   // Says how many bytes of mapped files are in memory and can be let go (`there`), how many more ops in flight may read
   // in (`coming`), and how many ops have written to (`own`). The pool may have none of them, and no reserve stands for
   // them. `there` and `coming` are not part of the least budget: what an op needs of them at once is part of
-  // note_least()'s `at_once`. `own` is part of outside_for_good(), because such pages cannot be let go.
-  void in_files(Bytes there, Bytes coming, Bytes own) {
-    files_there_.store(there.count);
-    files_coming_.store(coming.count);
-    files_own_.store(own.count);
-  }
+  // note_least()'s `at_once`. `own` is part of outside_for_good(), because such pages cannot be let go. `found`: the
+  // part of `there` and `own` that was in memory before it was counted, so the reserve may stand for it. It does no
+  // more.
+  void in_files(Bytes there, Bytes coming, Bytes own, Bytes found);
 
   // Reserves bytes that a consumer outside the pool is about to take, on top of those that are there now, until
   // discharge(). The caller has the pool make room for them.
@@ -148,9 +148,6 @@ class Budget final : public Limit {
   Bytes expected_with(std::uint64_t set_aside) const;
   // Measures the bytes outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
-  // Returns what is outside beside all pages of mapped files, for `outside` just measured. While pages are being read
-  // in, it is not known how many of them are there already. Then the last value stands, unless it is impossible.
-  Bytes note_beside_files(Bytes outside);
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
@@ -195,7 +192,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> beside_files_;  // outside_for_good() without files_own_
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
-  // The most in this step and in the last one, without charges, what was taken from the reserve and files_own_.
+  // The most of beside_files_ in this step and in the last one, less charges and what was taken from the reserve.
   std::atomic<std::uint64_t> outside_of_step_{0}, outside_of_last_step_{0};
   // A Needed that several threads may raise.
   struct Highest {
@@ -210,7 +207,7 @@ class Budget final : public Limit {
   // The least budget that has room for the live bytes of each fork so far, estimated from below.
   std::atomic<std::uint64_t> evicts_below_{UINT64_MAX};
   std::atomic<bool> left_out_{false};
-  bool follows_steps_ = false;  // the reserve follows what steps were seen to take (end_step())
+  std::atomic<bool> follows_steps_{false};  // the reserve follows what steps were seen to take (end_step())
 };
 
 }  // namespace ullage::store

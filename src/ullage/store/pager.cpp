@@ -578,7 +578,7 @@ void PagerCore::note_pressure() {
   // before they meet the limit, because the storages of an op that began unfollowed are not pinned.
   // Mapped files that are not in memory yet count as if they were.
   const Bytes files = settings_.files != nullptr ? settings_.files->mapped() : Bytes{};
-  const Bytes held = counts.resident - counts.idle + saturating_sub(files, files_there_);
+  const Bytes held = counts.resident - counts.idle + saturating_sub(files, files_there_ + files_own_);
   if (held > counts.limit / 100 * kPressurePercent || held + largest_ * 2 > counts.limit) under_pressure_.store(true);
 }
 

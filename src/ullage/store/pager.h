@@ -102,8 +102,8 @@ class Pager {
     FilePages* files = nullptr;
     // Called when the bytes of mapped files that can be let go have changed. `there`: those in memory; `coming`: those
     // that ops in flight may read in. The limit must leave room for both. `own`: those that ops have written to, which
-    // stay. Set if `files` is. The pager's lock is held.
-    std::function<void(Bytes there, Bytes coming, Bytes own)> in_files;
+    // stay. `found`: how many of them were there before somebody counted. Set if `files` is. The pager's lock is held.
+    std::function<void(Bytes there, Bytes coming, Bytes own, Bytes found)> in_files;
   };
 
   // `spill`: the tier to spill to. Null: nothing can be spilled, and the store's refusals are passed on. Both must

@@ -178,7 +178,8 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes let_files_go(Bytes wanted);
   void let_go_of_unforeseen_reads(Bytes headroom);
   void forget_files();
-  void tell_of_files() const;
+  // `found`: as in Settings::in_files.
+  void tell_of_files(Bytes found = {}) const;
   Bytes files_to_let_go() const;
 
   class Gate;

@@ -28,8 +28,8 @@ AddressRange pieces_around(Address at, Bytes size) {
 
 bool PagerCore::holds_file(Address at) const { return settings_.files != nullptr && settings_.files->holds(at); }
 
-void PagerCore::tell_of_files() const {
-  if (settings_.in_files) settings_.in_files(files_there_, files_coming_, files_own_);
+void PagerCore::tell_of_files(Bytes found) const {
+  if (settings_.in_files) settings_.in_files(files_there_, files_coming_, files_own_, found);
 }
 
 template <class F>
@@ -47,20 +47,22 @@ void PagerCore::hold_file(const OpInput& input) {
   const AddressRange pieces = pieces_around(input.storage, input.size);
   const Address first{round_down(Bytes{input.storage.value}, kSmallPage).count};
   const AddressRange read = {first, round_up(input.storage + input.size - first, kSmallPage)};
-  Bytes missing;
+  Bytes missing, own;
   bool known = true;  // each piece is in memory as a whole, or was let go as a whole: the kernel need not be asked
   for (Address at = pieces.begin; at < pieces.end(); at = at + kPiece) {
     FilePiece& piece = files_[at];
     ++piece.pins;
     const bool there = piece.there == kPiece, gone = piece.was_let_go && piece.there == Bytes{};
     known &= there || gone;
-    if (gone) missing += std::min(at + kPiece, read.end()) - std::max(at, read.begin);
+    const Bytes here = std::min(at + kPiece, read.end()) - std::max(at, read.begin);
+    if (gone) missing += here;
+    if (piece.own() == kPiece) own += here;  // counted as the program's own, in use or not
   }
   if (!known) missing = saturating_sub(read.size, settings_.files->count(read).there);
   const Bytes comes = std::min(missing, input.at_most.value_or(missing));
   ops.files.push_back({pieces, input.written});
   Frame& frame = ops.frames.back();
-  const Bytes in_use = input.at_most ? comes : read.size;
+  const Bytes in_use = input.at_most ? comes : read.size - own;
   frame.files_coming += comes;
   frame.files_in_use += in_use;
   if (input.slice) frame.sliceable += saturating_sub(in_use, *input.slice);
@@ -72,6 +74,7 @@ void PagerCore::hold_file(const OpInput& input) {
 // Call it when the op ends: measures what it read in and unpins its pieces. `self`: its id in the history, if any.
 void PagerCore::release_files(const Frame& frame, std::optional<OpId> self) {
   ThreadOps& ops = ops_here();
+  const Bytes before = files_there_ + files_own_;
   for (std::size_t i = frame.first_file; i < ops.files.size(); ++i) {
     const HeldFile& held = ops.files[i];
     measure(held);
@@ -87,7 +90,7 @@ void PagerCore::release_files(const Frame& frame, std::optional<OpId> self) {
   ops.files.resize(frame.first_file);
   files_coming_ -= frame.files_coming;
   files_in_use_ -= frame.files_in_use;
-  tell_of_files();
+  tell_of_files(saturating_sub(files_there_ + files_own_, before + frame.files_coming));
 }
 
 void PagerCore::measure(const HeldFile& held) {
@@ -111,7 +114,8 @@ void PagerCore::note(FilePiece& piece, const FilePages::Count& now) {
 // which `headroom` is a multiple (trim()). If that may not fit, and pages of files came since the last time, counts
 // what is in memory of all mappings, and lets go of as much as lacks.
 void PagerCore::let_go_of_unforeseen_reads(Bytes headroom) {
-  if (settings_.files == nullptr || headroom < kWorthCounting || settings_.files->mapped() <= files_there_) return;
+  if (settings_.files == nullptr || headroom < kWorthCounting) return;
+  if (settings_.files->mapped() <= files_there_ + files_own_) return;
   const auto lacking = [&] {
     static_cast<void>(store_.excess());  // asks for the limit anew
     const StoreCounts counts = store_.counts();
@@ -121,6 +125,7 @@ void PagerCore::let_go_of_unforeseen_reads(Bytes headroom) {
   const Bytes there = settings_.files->all_there();
   files_seen_ = std::min(files_seen_, there);
   if (there < files_seen_ + kPiece) return;
+  const Bytes before = files_there_ + files_own_;
   for (const AddressRange& mapping : settings_.files->mappings()) {
     const AddressRange pieces = pieces_around(mapping.begin, mapping.size);
     for (Address at = pieces.begin; at < pieces.end(); at = at + kPiece) {
@@ -131,7 +136,7 @@ void PagerCore::let_go_of_unforeseen_reads(Bytes headroom) {
       if (now.there > Bytes{} || known != files_.end()) note(files_[at], now);
     }
   }
-  tell_of_files();
+  tell_of_files(saturating_sub(files_there_ + files_own_, before));
   under_pressure_.store(true);
   let_files_go(lacking());
   files_seen_ = settings_.files->all_there();

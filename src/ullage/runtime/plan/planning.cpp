@@ -265,11 +265,12 @@ void Planning::say_goodbye() {
   if (state == State::GaveUp) return;  // the reason has been said
   if (made_ > 0) {
     settings_.say("no plan was made: the steps that were observed fit without one; tensors were moved on demand");
-  } else if (gave_way_ > 0 && state != State::Planning) {
+  } else if (state == State::Planning) {
+    settings_.say("no plan was made: the program ended while one was being made; tensors were moved on demand");
+  } else if (gave_way_ > 0) {
     settings_.say(
-        "no plan was made: planning gave its bytes to a request that needed them, and the program ended before "
-        "planning "
-        "had begun again; tensors were moved on demand");
+        "no plan was made: planning gave its bytes to a request that needed them, and the program ended before it had "
+        "begun again; tensors were moved on demand");
   } else if (state == State::Observing) {
     settings_.say(
         "no plan was made: steps are observed once tensors had to move, and the program ended before two whole ones; "

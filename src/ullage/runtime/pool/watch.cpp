@@ -46,7 +46,7 @@ Watch::Watch(store::Pager& pager, store::Budget& budget, Settings settings)
       settings_(std::move(settings)),
       slot_(settings_.slot),
       step_began_us_(now_us()),
-      last_outside_(budget.outside_for_good()) {}
+      last_outside_(budget.outside_beside_files()) {}
 
 void Watch::start() {
   start_thread([this] {
@@ -86,7 +86,7 @@ void Watch::foresee() {
   if (coming_.empty()) return;
   const std::chrono::nanoseconds now = processor_time();
   std::erase_if(coming_, [now](const Coming& one) { return one.until < now; });
-  for (Coming& one : coming_) one.outside = one.outside.value_or(budget_.outside_for_good());
+  for (Coming& one : coming_) one.outside = one.outside.value_or(budget_.outside_beside_files());
   Bytes level = coming_.empty() ? Bytes{} : *coming_.front().outside;
   for (const Coming& one : coming_) level += one.bytes;
   budget_.foresee(level);
@@ -96,10 +96,10 @@ void Watch::look(bool final_look) {
   if (slot_ != nullptr) slot_->giving_way.store(1);
   const Bytes foreseen = growth_to_come_;
   Bytes given_back = pager_.trim(foreseen);
-  growth_to_come_ = saturating_sub(budget_.outside_for_good(), last_outside_) * kGrowthToCome;
+  growth_to_come_ = saturating_sub(budget_.outside_beside_files(), last_outside_) * kGrowthToCome;
   if (growth_to_come_ > foreseen) given_back += pager_.trim(growth_to_come_);
   if (slot_ != nullptr) slot_->giving_way.store(0);
-  last_outside_ = budget_.outside_for_good();
+  last_outside_ = budget_.outside_beside_files();
   reassert_fault_handler();
   if (slot_ == nullptr) return;
   const store::StoreCounts counts = pager_.store().counts();

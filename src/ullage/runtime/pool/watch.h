@@ -68,7 +68,7 @@ class Watch final {
   struct Coming {
     std::thread::id who;
     Bytes bytes;
-    std::optional<Bytes> outside;    // Budget::outside_for_good() when the thread asked; none: not measured yet
+    std::optional<Bytes> outside;    // Budget::outside_beside_files() when the thread asked; none: not measured yet
     std::chrono::nanoseconds until;  // processor time of the process by which the thread has touched the bytes
   };
   void foresee();
@@ -86,7 +86,7 @@ class Watch final {
   std::uint64_t steps_ = 0;
   std::uint64_t step_began_us_ = 0;
   std::uint64_t warned_steps_left_ = UINT64_MAX;
-  Bytes last_outside_;    // Budget::outside_for_good() at the last look
+  Bytes last_outside_;    // Budget::outside_beside_files() at the last look
   Bytes growth_to_come_;  // how much the outside may grow before the next look
 
   // Of make_way().
