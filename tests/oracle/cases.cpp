@@ -4,6 +4,7 @@
 #include "random.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 

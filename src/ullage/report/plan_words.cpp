@@ -5,6 +5,7 @@
 #include "ullage/report/command_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
