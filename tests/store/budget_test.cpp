@@ -40,6 +40,13 @@ struct OtherProcesses final : Tree {
 class BudgetTest : public testing::Test {
  protected:
   void SetUp() override { resident = 105_MiB, others = 0_B; }
+  // Enough for the reserve to follow what is outside.
+  void end_four_steps() {
+    for (int step = 0; step < 4; ++step) {
+      budget.resident_limit(0_B);
+      budget.end_step();
+    }
+  }
   OtherProcesses tree;
   Budget budget{1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, &tree};
 };
@@ -381,10 +388,7 @@ TEST_F(BudgetTest, PagesOfMappedFilesStandBesideTheReserve) {
   EXPECT_EQ(budget.resident_limit(0_B), before - 30_MiB) << "once, and beside the reserve";
   EXPECT_EQ(budget.outside(), 135_MiB);
   EXPECT_EQ(budget.outside_for_good(), 105_MiB);
-  for (int step = 0; step < 4; ++step) {
-    budget.resident_limit(0_B);
-    budget.end_step();
-  }
+  end_four_steps();
   EXPECT_EQ(budget.expected_outside(), 105_MiB);
   budget.in_files(0_B, 0_B, 0_B, 0_B);
   resident = 105_MiB;
@@ -408,10 +412,7 @@ TEST_F(BudgetTest, WhatTheNextOpWillReadIsNotThereYet) {
 // A program that fits writes to its weights before anybody looks at files. Then ops are followed and find them.
 TEST_F(BudgetTest, PagesOfFilesThatAreFoundLateAreNotReservedTwice) {
   resident = 305_MiB;
-  for (int step = 0; step < 4; ++step) {
-    budget.resident_limit(0_B);
-    budget.end_step();
-  }
+  end_four_steps();
   ASSERT_EQ(budget.expected_outside(), 305_MiB);
   const Bytes limit = budget.resident_limit(0_B);
   budget.charge(10_MiB);
@@ -455,10 +456,7 @@ TEST_F(BudgetTest, PagesOfFilesThatOpsWroteToStandBesideTheReserve) {
   budget.charge(10_MiB);
   EXPECT_EQ(budget.resident_limit(0_B), before - 210_MiB);
   budget.discharge(10_MiB);
-  for (int step = 0; step < 4; ++step) {
-    budget.resident_limit(0_B);
-    budget.end_step();
-  }
+  end_four_steps();
   EXPECT_EQ(budget.expected_outside(), 305_MiB);
   budget.in_files(0_B, 0_B, 0_B, 0_B);
   resident = 105_MiB;

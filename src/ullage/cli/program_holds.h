@@ -3,9 +3,9 @@
 
 // Holds programs that take memory faster than pools can give it up. A process with a pool writes tensors out at the
 // rate of the disk; a compiler that it started takes 150 MiB in 0.2 s. The launcher stops such a program (SIGSTOP)
-// before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. If the pools
-// cannot give enough for all that grow, programs take turns. Edit this if programs pass the budget, or wait for room
-// that is there.
+// before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. If the pools cannot
+// give enough for all that grow, programs take turns. Edit this if programs pass the budget, or wait for room that is
+// there.
 
 #include "ullage/store/ledger.h"
 

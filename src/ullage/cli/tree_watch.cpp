@@ -219,7 +219,7 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
                 const std::vector<std::int32_t>& newcomers) {
   if (page.card.load() != 0) return;
-  // A process that is not in the tree any more may have published this before it ended.
+  // A process that has ended left the figure of the pool that it had.
   for (store::LedgerSlot& slot : page.slots) {
     if (std::ranges::find(tree, slot.pid.load(), &TreeMember::pid) == tree.end()) slot.movable.store(0);
   }

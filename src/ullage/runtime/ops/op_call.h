@@ -31,8 +31,8 @@ struct StorageUse {
   bool unread = false;   // the kernel will not look at its bytes, so they need not be there
   c10::intrusive_ptr<c10::StorageImpl> storage;  // keeps the storage alive, so that its address is not reused meanwhile
   bool sliceable = false;  // a smaller pool would not hold this together with the others (store::OpInput)
-  std::optional<Bytes> slice =
-      std::nullopt;  // of a list op that could run in slices: the most bytes that a slice uses of it (mark_sliceable())
+  // Set for the lists of a list op that could run in slices: the most bytes of it that a slice uses (mark_sliceable()).
+  std::optional<Bytes> slice = std::nullopt;
 };
 
 // Where the two storages of a whole copy begin, and how long each is.
