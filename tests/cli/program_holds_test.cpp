@@ -89,6 +89,17 @@ TEST_F(ProgramHoldsTest, KeepsTheRoomUntilTheProgramHasTakenIt) {
   EXPECT_TRUE(is_left_alone(child.pid()));
 }
 
+TEST_F(ProgramHoldsTest, TellsHowManyProgramsGrow) {
+  stop();
+  EXPECT_EQ(page->programs_grow.load(), 1u) << "it would if there were room";
+  look(20_MiB, 100_MiB);
+  look(21_MiB, 100_MiB);
+  look(21_MiB, 100_MiB, ProgramHolds::kKept - 1ms);
+  EXPECT_EQ(page->programs_grow.load(), 1u);
+  look(21_MiB, 100_MiB, 1ms);
+  EXPECT_EQ(page->programs_grow.load(), 0u);
+}
+
 TEST_F(ProgramHoldsTest, LetsItGoOnIfNoRoomIsMade) {
   stop();
   look(20_MiB, kFull, ProgramHolds::kLongest - 1ms);

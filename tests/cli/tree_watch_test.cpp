@@ -332,8 +332,8 @@ TEST_F(TreeWatchTest, CountsWhenItIsAskedToAndWhatWasSharedIsCountedThen) {
   const ForkedChild child = child_with(kHeld);
   own.diverged.store(5);
   const TreeWatch watch(*page, getpid());
-  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));
-  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));
+  EXPECT_TRUE(store::await_count(*page, nullptr, std::chrono::seconds(60)));
+  EXPECT_TRUE(store::await_count(*page, nullptr, std::chrono::seconds(60)));
   EXPECT_EQ(page->counts_made.load(), 2u);
   EXPECT_EQ(own.diverged_counted.load(), 5u);
   EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
@@ -344,7 +344,7 @@ TEST_F(TreeWatchTest, CountsNoResidentBytesWhereTheBudgetIsACards) {
   own.rss.store(5);
   const ForkedChild child = child_with(kHeld);
   const TreeWatch watch(*page, getpid());
-  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));  // whoever asks gets an answer
+  EXPECT_TRUE(store::await_count(*page, nullptr, std::chrono::seconds(60)));  // whoever asks gets an answer
   EXPECT_TRUE(counted_tree(*page, getpid())->empty());
   EXPECT_EQ(own.others.load(), 0u);
   EXPECT_EQ(own.rss_counted.load(), 0u);

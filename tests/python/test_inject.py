@@ -394,6 +394,19 @@ for _ in range(4):
     kept(end)
 
 
+def test_a_request_waits_for_a_program_that_grows(runs: Runs) -> None:
+    """A program without a pool takes 120 MiB within two seconds and ends. The request does not fit beside it."""
+    end = runs.under(500 * MIB, sys.executable, "-c", """
+import subprocess, sys, torch
+grow = 'b = []\\nimport time\\nfor _ in range(30): b.append(b"x" * (4 << 20)); print(1, flush=True); time.sleep(0.07)'
+other = subprocess.Popen([sys.executable, '-c', grow], stdout=-1)
+for _ in range(20): other.stdout.readline()
+print(torch.ones(60 << 20).sum().item() == 60 << 20, other.wait())""")
+    assert (end.code, end.out) == (0, "True 0\n"), end
+    kept(end)
+    assert end.report["refused_requests"] == 0, end
+
+
 def test_what_a_childs_refusal_names_is_the_least(runs: Runs) -> None:
     """A child by fork cannot move out what it made itself, so the least is that beside the request."""
     end = runs.under(600 * MIB, sys.executable, "-c", """
@@ -446,7 +459,7 @@ print(all((x == i + 4).all().item() for i, x in enumerate(held)), all((x == i).a
 os.kill(child, 9)
 os.waitpid(child, 0)""")
     least = []
-    for read in (0, 6):
+    for read in (0, 12):
         words = (sys.executable, script, str(read))
         end = runs.under(700 * MIB, *words)
         assert (end.code, end.out) == (0, "True True\n"), end

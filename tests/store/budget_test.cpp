@@ -28,11 +28,12 @@ struct OtherProcesses final : Tree {
   void forked() override {}
   void diverged(Bytes) override {}
   Bytes largest_program() override { return {}; }
+  bool programs_grow() override { return grow; }
   void copying(Bytes) override {}
   void copied(Bytes) override {}
   void left_to_children(Bytes) override {}
   void used_inherited(Bytes) override {}
-  bool can_count = true;
+  bool can_count = true, grow = false;
   Bytes inherits, moves, counted, expects, leased, taken, lacking;
   std::uint64_t count_of_others = 0;
 };

@@ -404,38 +404,45 @@ TEST_F(LedgerTest, OfTwoThatLackBytesTheFirstGetsThem) {
   EXPECT_EQ(others_of(page, &third), 5_MiB);
 }
 
-TEST_F(LedgerTest, ACountWaitsForAProcessThatIsGivingWayAndForRoomThatIsKept) {
+// While it waits, a look that had begun before ends, then another one, and then no room is kept any more.
+TEST_F(LedgerTest, ACountWaitsForAWholeLookOfEachOtherAndForRoomThatIsKept) {
   Ledger ledger = make();
   LedgerPage& page = ledger.page();
-  page.slots[0].pid.store(getppid());
-  page.slots[0].giving_way.store(1);
+  LedgerSlot& other = page.slots[0];
+  LedgerSlot& own = page.slots[1];
+  LedgerSlot& without_a_watch = page.slots[2];
+  for (LedgerSlot* slot : {&other, &own, &without_a_watch}) slot->pid.store(getppid());
+  for (LedgerSlot* slot : {&other, &own}) slot->looks_begun.store(3), slot->looks_ended.store(2);
   page.room_for_programs.store(1);
-  std::uint64_t asked_before = 1, asked_between = 1;
-  std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    asked_before = page.counts_asked.load();
-    page.slots[0].giving_way.store(0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    asked_between = page.counts_asked.load();
+  std::array<std::uint64_t, 3> asked{1, 1, 1};
+  std::thread others([&] {
+    const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+    wait();
+    asked[0] = page.counts_asked.load();
+    other.looks_ended.store(3);
+    wait();
+    asked[1] = page.counts_asked.load();
+    other.looks_begun.store(4), other.looks_ended.store(4);
+    wait();
+    asked[2] = page.counts_asked.load();
     page.room_for_programs.store(0);
     while (page.counts_asked.load() == 0) std::this_thread::yield();
     page.counts_made.store(1);
   });
-  EXPECT_TRUE(await_count(page, std::chrono::seconds(60)));
-  other.join();
-  EXPECT_EQ(asked_before, 0u);
-  EXPECT_EQ(asked_between, 0u);
+  EXPECT_TRUE(await_count(page, &own, std::chrono::seconds(60)));
+  others.join();
+  EXPECT_EQ(asked, (std::array<std::uint64_t, 3>{0, 0, 0}));
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {
   Ledger ledger = make();
   LedgerPage& page = ledger.page();
-  EXPECT_FALSE(await_count(page, std::chrono::milliseconds(5)));
+  EXPECT_FALSE(await_count(page, nullptr, std::chrono::milliseconds(5)));
   std::thread launcher([&page] {
     while (page.counts_asked.load() < 2) std::this_thread::yield();
     page.counts_made.store(2);
   });
-  EXPECT_TRUE(await_count(page, std::chrono::seconds(60)));
+  EXPECT_TRUE(await_count(page, nullptr, std::chrono::seconds(60)));
   launcher.join();
   EXPECT_EQ(page.counts_asked.load(), 2u);
 }

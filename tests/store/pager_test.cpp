@@ -113,6 +113,31 @@ TEST_F(PagerTest, BeforeARefusalWhoeverCanGivesWay) {
   pager_->end_op();
 }
 
+// A limit that others lower. They grow until `counts` times were counted.
+class AmongOthers final : public Limit {
+ public:
+  Bytes resident_limit(Bytes) override { return counts > grow_until ? 16_MiB : 8_MiB; }
+  bool recount(Bytes) override { return ++counts > 0; }
+  bool others_grow() override { return counts < grow_until; }
+  int counts = 0, grow_until = 0;
+};
+
+TEST_F(PagerTest, ARequestWaitsForOthersThatGrow) {
+  AmongOthers others;
+  const auto request = [&](int grow_until, Pager::Settings settings) {
+    others.counts = 0, others.grow_until = grow_until;
+    OsPages pages;
+    const auto store = Store::create(pages, others, {1_GiB, 16384}).value();
+    return Pager::create(*store, nullptr, settings)->allocate(12_MiB);
+  };
+  EXPECT_TRUE(std::holds_alternative<Address>(request(100, {})));
+  EXPECT_EQ(others.counts, 101);
+  Pager::Settings impatient;
+  impatient.waits_for_others = {};
+  EXPECT_TRUE(std::holds_alternative<Shortage>(request(1000, impatient)));
+  EXPECT_EQ(others.counts, 20) << "it has waited for the longest time";
+}
+
 // Two threads need room, and one consumer can give up bytes once. The thread that asks too late gets false, but the
 // room is there, so its request must be served.
 TEST_F(PagerTest, WhatWasGivenForAnotherThreadsRequestServesThisOneToo) {

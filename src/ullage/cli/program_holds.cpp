@@ -140,6 +140,8 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   let_overdue_go_on(now);
   const auto waits_for_room = [](const Known& one) { return one.is_stopped() && !one.waits_for_turn; };
   if (std::ranges::any_of(known_, waits_for_room)) kept += kRoom;
+  const auto grows = [now](const Known& one) { return one.grows(now); };
+  page_.programs_grow.store(static_cast<std::uint64_t>(std::ranges::count_if(known_, grows)));
   page_.room_for_programs.store(somebody_lacks_memory(page_) ? 0 : kept.count);
 }
 

@@ -47,8 +47,9 @@ class ProgramHolds final {
   ProgramHolds& operator=(const ProgramHolds&) = delete;
 
   // Stops the programs that would use up the budget's margin before the next look, and lets those go on for which there
-  // is room. Writes LedgerPage::room_for_programs and ::programs_held_us. While a process is about to be refused a
-  // request, it is served first, so no room is kept. `programs`: all there are. `held`: what all processes hold.
+  // is room. Writes LedgerPage::room_for_programs, ::programs_grow and ::programs_held_us. While a process is about to
+  // be refused a request, it is served first, so no room is kept. `programs`: all there are. `held`: what all processes
+  // hold.
   void look(const std::vector<Program>& programs, Bytes held, Clock::time_point now = Clock::now());
   // Lets those go on that were held for kLongest or kLongestTurn. For when it is not known what the processes hold.
   void let_overdue_go_on(Clock::time_point now = Clock::now());

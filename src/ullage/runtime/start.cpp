@@ -99,12 +99,13 @@ class LedgerTree final : public store::Tree {
   bool is_counted() override { return counted_; }
   Bytes inherited() override { return in_child || own_slot == nullptr ? Bytes{} : store::inherited_from(*own_slot); }
   Bytes largest_program() override { return Bytes{page_.largest_program.load()}; }
+  bool programs_grow() override { return page_.programs_grow.load() > 0; }
   std::uint64_t processes() override { return store::processes_beside(page_, own_slot); }
   bool count(Bytes lacking) override {
     if (!counted_ || others() == Bytes{}) return false;
     store::LedgerSlot* slot = own_slot;
     if (slot != nullptr) slot->lacking.fetch_add(lacking.count);
-    const bool counted = store::await_count(page_, kWorthWaiting);
+    const bool counted = store::await_count(page_, slot, kWorthWaiting);
     if (slot != nullptr) slot->lacking.fetch_sub(lacking.count);
     return counted;
   }

@@ -65,6 +65,7 @@ class Budget final : public Limit {
   Bytes expected() const { return tree_ != nullptr ? tree_->expected() : Bytes{}; }
   Bytes missing(Bytes pool_resident) override;
   bool recount(Bytes needed) override;
+  bool others_grow() override { return !unlimited() && tree_ != nullptr && tree_->programs_grow(); }
   void lease(Bytes bytes) override {
     if (tree_ != nullptr) tree_->lease(bytes);
   }

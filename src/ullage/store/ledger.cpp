@@ -219,7 +219,8 @@ LedgerSlot* Ledger::claim_slot() {
     slot.copying.store(0);
     slot.lacking.store(0);
     slot.movable.store(0);
-    slot.giving_way.store(0);
+    slot.looks_begun.store(0);
+    slot.looks_ended.store(0);
     return &slot;
   }
   for (LedgerSlot& slot : page_->slots) {
@@ -304,14 +305,21 @@ std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own) {
   return static_cast<std::uint64_t>(std::ranges::count_if(page.slots, counts));
 }
 
-bool await_count(LedgerPage& page, std::chrono::milliseconds most) {
+bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most) {
   const auto until = std::chrono::steady_clock::now() + most;
   const auto await = [until](const auto& done) {
     while (!done() && std::chrono::steady_clock::now() < until) ::usleep(1000);
     return done();
   };
-  const auto settled = [](const LedgerSlot& slot) {
-    return !is_alive(slot) || (slot.copies_expected.load() == 0 && slot.giving_way.load() == 0);
+  // Of n + 1 looks that have ended, one began after n had begun.
+  std::array<std::uint64_t, LedgerPage::kSlots> begun{};
+  for (std::size_t i = 0; i < begun.size(); ++i) begun[i] = page.slots[i].looks_begun.load();
+  const auto has_looked = [&](const LedgerSlot& slot) {
+    const std::uint64_t before = begun[static_cast<std::size_t>(&slot - page.slots.data())];
+    return &slot == own || before == 0 || slot.looks_ended.load() > before;
+  };
+  const auto settled = [&](const LedgerSlot& slot) {
+    return !is_alive(slot) || (slot.copies_expected.load() == 0 && has_looked(slot));
   };
   await([&] { return page.room_for_programs.load() == 0 && std::ranges::all_of(page.slots, settled); });
   const std::uint64_t mine = page.counts_asked.fetch_add(1) + 1;

@@ -60,13 +60,14 @@ struct LedgerSlot {
   std::atomic<std::uint32_t> infeasible{0};  // 1: the runtime would not start or could not go on; `message` says why
   std::atomic<std::uint32_t> ended{0};       // 1: the process ended normally, so its figures are final
 
-  Word rss{0};              // resident bytes when last measured, and what the pool took since
-  Word others{0};           // resident bytes of the tree's other processes as last counted, shared pages once
-  Word rss_counted{0};      // rss when the launcher counted last
-  Word leased{0};           // bytes that the process is about to take (Tree::lease)
-  Word lacking{0};          // bytes without which a request is about to be refused; the other processes give way to it
-  Word movable{0};          // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
-  Word giving_way{0};       // 1: the watch is making the pool give way now
+  Word rss{0};          // resident bytes when last measured, and what the pool took since
+  Word others{0};       // resident bytes of the tree's other processes as last counted, shared pages once
+  Word rss_counted{0};  // rss when the launcher counted last
+  Word leased{0};       // bytes that the process is about to take (Tree::lease)
+  Word lacking{0};      // bytes without which a request is about to be refused; the other processes give way to it
+  Word movable{0};      // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
+  Word looks_begun{0};  // looks of its watch, which makes the pool give way. 0: it has no watch
+  Word looks_ended{0};
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
   Word parent{0};           // the process that made it by fork; 0: it was not made by fork
   Word copies_expected{0};  // bytes that it is still expected to copy of the pages shared by the fork at forked_at
@@ -164,7 +165,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 20;
+  static constexpr std::uint32_t kLayout = 21;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -176,6 +177,7 @@ struct LedgerPage {
   Word tree_peak{0};          // most resident bytes of the tree's processes together; 0: only one process, or a card
   Word largest_program{0};    // most bytes that one program without a pool has held
   Word room_for_programs{0};  // bytes that pools leave to programs without a pool, or have to make room for
+  Word programs_grow{0};      // programs without a pool that grow now
   Word programs_held_us{0};   // for how long the launcher stopped such programs until there was room, in all
   Word counts_asked{0};       // how often processes have asked the launcher to count the tree again
   Word counts_made{0};        // how many of these requests the launcher's last count has answered
@@ -276,11 +278,11 @@ Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that the others would evict before a request of the process is refused.
 Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own);
 
-// Waits until no process is expected to copy shared pages any more, none is giving way and no room is kept for
-// programs. Then asks the launcher to
-// count the tree, and waits for the count. Both waits together take at most `most`. Returns false if no count has come
-// by then.
-bool await_count(LedgerPage& page, std::chrono::milliseconds most);
+// Waits until no process is expected to copy shared pages any more, no room is kept for programs, and the watch of each
+// process but that with the slot `own` has looked once from begin to end. So each has seen what others lack, and has
+// given way. Then asks the launcher to count the tree, and waits for the count. Both waits together take at most
+// `most`. Returns false if no count has come by then. `own`: null: the caller has no slot.
+bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is lower.
 inline void raise_to(Word& peak, std::uint64_t value) {

@@ -21,6 +21,7 @@
 #include "ullage/store/store.h"
 #include "ullage/store/tier.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -96,6 +97,8 @@ class Pager {
     // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
     // consumer.
     std::function<bool()> last_resort;
+    // The longest time that a request waits for others that grow (Limit::others_grow()) before it is refused.
+    std::chrono::milliseconds waits_for_others{30000};
     // The files that the program has mapped. Before an op reads pages of them that are not in memory, room is made for
     // these. Before a storage is evicted, pages of files are let go that no op in flight uses. Null: files are left
     // alone. It must outlive the pager.

@@ -15,11 +15,13 @@
 #include "ullage/store/pager.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -148,10 +150,12 @@ class PagerCore final : public Pager, public PlannedMoves {
   // The attempts that were made already to meet one request.
   struct Tried {
     int recounts = 0;
+    std::optional<std::chrono::steady_clock::time_point> waits_until;  // for others that grow
     bool is_pinned = false;  // the request is for an input of the op in flight, so pinned_ has its bytes already
     LastTries last;
   };
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
+  bool waits_for_others(Tried& tried);
   bool recount_limit(Lock& lock, Bytes needed);
   bool somebody_gives_way(Lock& lock);
   void pin(Pageable& storage);

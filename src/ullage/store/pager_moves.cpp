@@ -104,15 +104,24 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
 }
 
 // As make_room(). If nothing can be evicted and the limit is the reason, has other processes give way and the limit
-// measured anew. It measures kMostRecounts times at most; others may be about to give memory back. At last it calls
-// Settings::last_resort. Returns nothing if the request should be tried again.
+// measured anew. It measures kMostRecounts times at most, because others may be about to give memory back, and begins
+// to count these times anew while others grow (Limit::others_grow()). At last it calls Settings::last_resort. Returns
+// nothing if the request should be tried again.
 std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
   if (!over) return shortage(refusal, tried);
+  if (waits_for_others(tried)) tried.recounts = 0;
   if (tried.recounts++ < kMostRecounts && recount_limit(lock, refusal.needed)) return std::nullopt;
   if (tried.last.another([&] { return somebody_gives_way(lock); })) return std::nullopt;
   return shortage(refusal, tried);
+}
+
+bool PagerCore::waits_for_others(Tried& tried) {
+  if (!store_.others_grow()) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!tried.waits_until) tried.waits_until = now + settings_.waits_for_others;
+  return now < *tried.waits_until;
 }
 
 // Waits for the launcher, up to some seconds; other threads use the pager meanwhile.

@@ -45,6 +45,8 @@ class Limit {
   // Called before a request is refused, without the store's lock. If the limit rests on an estimate, improves it; if
   // others share the memory, has them give way. `needed`: Refusal::needed. False: it did neither.
   virtual bool recount(Bytes /*needed*/) { return false; }
+  // Do others grow now that will end, or give memory back of their own accord? A request waits for that.
+  virtual bool others_grow() { return false; }
   // lease() is called when a request of so many bytes arrives, before the store asks for the limit. end_lease() is
   // called after the request has taken all, some or none of them. The store's lock is held.
   virtual void lease(Bytes) {}
@@ -149,8 +151,9 @@ class Store final {
   // Does this address lie in the store's reservation?
   bool owns(Address at) const { return all_.contains(at); }
 
-  // See Limit::recount().
+  // See Limit.
   bool recount_limit(Bytes needed) { return limit_.recount(needed); }
+  bool others_grow() { return limit_.others_grow(); }
 
   // Gives all idle pages back to the system. Returns their bytes.
   Bytes drop_idle();

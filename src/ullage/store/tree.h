@@ -29,6 +29,9 @@ class Tree {
   virtual Bytes inherited() = 0;
   // The most that one program without a pool, such as a compiler, has held so far.
   virtual Bytes largest_program() = 0;
+  // Do programs without a pool grow now? A process that is loading its libraries is one of them: it gives most of them
+  // back when it gets its pool.
+  virtual bool programs_grow() = 0;
   // How many of the others there are now.
   virtual std::uint64_t processes() = 0;
   // Has them counted again and waits for that. Until then the others see that this process lacks `lacking` bytes, and

@@ -93,12 +93,12 @@ void Watch::foresee() {
 }
 
 void Watch::look(bool final_look) {
-  if (slot_ != nullptr) slot_->giving_way.store(1);
+  if (slot_ != nullptr) slot_->looks_begun.fetch_add(1);
   const Bytes foreseen = growth_to_come_;
   Bytes given_back = pager_.trim(foreseen);
   growth_to_come_ = saturating_sub(budget_.outside_beside_files(), last_outside_) * kGrowthToCome;
   if (growth_to_come_ > foreseen) given_back += pager_.trim(growth_to_come_);
-  if (slot_ != nullptr) slot_->giving_way.store(0);
+  if (slot_ != nullptr) slot_->looks_ended.fetch_add(1);
   last_outside_ = budget_.outside_beside_files();
   reassert_fault_handler();
   if (slot_ == nullptr) return;
