@@ -379,6 +379,10 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
      [](const std::string& batch) {
        train({Kind::Lawless, number(batch)});
      }},
+    {"train-loops",
+     [](const std::string& batch) {
+       train({Kind::Loops, number(batch)});
+     }},
     {"train-sorts",
      [](const std::string& batch) {
        train({Kind::Sorts, number(batch)});

@@ -79,6 +79,7 @@ class Recording {
     log_.saved(activation, trace::SavedKind::Activation, now());
     end(forward, {{activation, How::Output, {batch, 32768}}});
     if (training_.kind == Kind::Sorts) sort(activation);
+    for (std::int64_t i = 0; training_.kind == Kind::Loops && i < batch; ++i) sort(activation);
 
     const bool convolves = training_.kind == Kind::Convolves;
     const std::vector<std::int64_t> weights =

@@ -17,6 +17,7 @@ struct FakeTraining {
     Affine,    // every size follows the batch
     Constant,  // no size follows the batch
     Lawless,   // one size is not linear in the batch
+    Loops,     // an op for each sample
     Sorts,     // sorts 1000 numbers per sample; from 32,768 numbers on torch takes another path
     Convolves  // its peak is in an op that could use 4 MiB of scratch but does not
   };

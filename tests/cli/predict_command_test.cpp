@@ -108,6 +108,15 @@ TEST_F(PredictCommand, SaysTheLargestSizeThatFits) {
   EXPECT_GT(largest["process_peak_bytes"].get<std::uint64_t>() + 3 * (1u << 16), 512u << 20);
 }
 
+TEST_F(PredictCommand, UsesWhatTheTakesHaveInCommon) {
+  const auto json = predict_json({"--vary", "batch", "--at", "batch=24"}, {"train-loops={batch}"});
+  EXPECT_EQ(json["law"], "bound");
+  EXPECT_EQ(json["measured"], false);
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Loops, 24}));
+  EXPECT_NE(said_.find("what the sizes tried have in common is used\n"), std::string::npos) << said_;
+  expect_sums(json);
+}
+
 TEST_F(PredictCommand, RunsTheSizeItselfWhereSizesFollowNoLaw) {
   const auto json = predict_json(kBatch128, {"train-lawless={batch}"});
   EXPECT_EQ(json["law"], "none");

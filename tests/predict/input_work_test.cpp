@@ -56,12 +56,6 @@ StorageId stack(Program& p, int /*step*/) {
   return input;
 }
 
-Bytes measured_peak(const std::function<void(Program&)>& program, std::int64_t batch) {
-  const trace::TraceFile one = takes_by_batch(program, {batch});
-  const trace::Trace& trace = one.takes[0].trace;
-  return trace::find(trace, trace::levels(trace), trace::At::Peak)->live;
-}
-
 TEST(InputWork, CollationOfNSamplesIsABoundThatHoldsToTheByte) {
   const auto program = training(stack);
   const Prediction found = predicted(predict(takes_by_batch(program), at_batch(32)));

@@ -119,7 +119,7 @@ trace::TensorUse gives(StorageId id, std::vector<std::int64_t> sizes) {
   return {id, trace::TensorUse::How::Output, 6, std::move(sizes)};
 }
 
-trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const std::function<void(Program&)>& run) {
+trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const Does& run) {
   trace::TraceFile file;
   for (const std::vector<Knob>& one : knobs) {
     Program program(one);
@@ -129,7 +129,7 @@ trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const std::f
   return file;
 }
 
-trace::TraceFile takes_by_batch(const std::function<void(Program&)>& run, std::vector<std::int64_t> batches) {
+trace::TraceFile takes_by_batch(const Does& run, std::vector<std::int64_t> batches) {
   std::vector<std::vector<Knob>> knobs;
   for (const std::int64_t batch : batches) knobs.push_back({{"batch", batch}});
   return takes(knobs, run);

@@ -57,10 +57,11 @@ class Program {
 trace::TensorUse reads(StorageId id, std::vector<std::int64_t> sizes);
 trace::TensorUse gives(StorageId id, std::vector<std::int64_t> sizes);
 
+using Does = std::function<void(Program&)>;
+
 // Returns one take of the program for each entry of `knobs`.
-trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const std::function<void(Program&)>& run);
+trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const Does& run);
 // Returns one take for each batch.
-trace::TraceFile takes_by_batch(const std::function<void(Program&)>& run,
-                                std::vector<std::int64_t> batches = {2, 3, 4});
+trace::TraceFile takes_by_batch(const Does& run, std::vector<std::int64_t> batches = {2, 3, 4});
 
 }  // namespace ullage::predict

@@ -11,8 +11,6 @@
 namespace ullage::predict {
 namespace {
 
-using Does = std::function<void(Program&)>;
-
 Sequence same(const trace::TraceFile& file) {
   const auto result = compare(file);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().text());

@@ -67,4 +67,11 @@ inline std::string refused(const Answered& result) {
   return result.ok() ? "" : result.error().text();
 }
 
+// The peak of a run of the program at this batch.
+inline Bytes measured_peak(const Does& program, std::int64_t batch) {
+  const trace::TraceFile one = takes_by_batch(program, {batch});
+  const trace::Trace& trace = one.takes[0].trace;
+  return trace::find(trace, trace::levels(trace), trace::At::Peak)->live;
+}
+
 }  // namespace ullage::predict

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <utility>
 
@@ -18,6 +19,7 @@ using predict::Prediction;
 using predict::Question;
 
 constexpr std::uint64_t kLoose = 100;  // a bound is loose if its slack is more than the peak divided by this
+constexpr std::uint64_t kUneven = 10;  // and if more than the peak divided by this follows no law
 constexpr int kOtherSizes = 2;         // how often other sizes are tried before the target itself is run
 
 Failure wrong(const Error& error) { return {to_int(ExitCode::WrongUse), {error.text()}}; }
@@ -29,7 +31,16 @@ bool is_of_target(const trace::TraceFile& file, const std::vector<Knob>& at) {
 
 // Returns whether the prediction is a bound too far above what the takes show. Then a run at the target says more.
 bool is_loose(const Prediction& prediction) {
-  return prediction.law == predict::Law::Bound && prediction.slack * kLoose > prediction.process_peak;
+  return prediction.law == predict::Law::Bound &&
+         (prediction.slack * kLoose > prediction.process_peak || prediction.lawless * kUneven > prediction.pool_peak);
+}
+
+// Returns a prediction from what the takes have in common; nothing if that is too little, or the bound is loose.
+std::optional<Prediction> from_common_part(const trace::TraceFile& file, Question question) {
+  question.from_common_part = true;
+  Result<std::variant<Prediction, NeedsTakes>> answer = predict::predict(file, question);
+  auto* prediction = answer ? std::get_if<Prediction>(&*answer) : nullptr;
+  return prediction == nullptr || is_loose(*prediction) ? std::nullopt : std::optional(std::move(*prediction));
 }
 
 Made made_of_take(trace::TraceFile file, const Question& question, const std::string& why) {
@@ -128,6 +139,10 @@ std::variant<Made, Failure> predicted(RecordedProgram& program, const Question& 
     }
     const NeedsTakes& missing = std::get<NeedsTakes>(*answer);
     if (!missing.other || tried == kOtherSizes) {
+      if (std::optional<Prediction> bound = from_common_part(file, question)) {
+        say(progress, err, missing.why + "; what the sizes tried have in common is used");
+        return Made{std::move(*bound), std::move(file)};
+      }
       say(progress, err, fmt::format("{}; running it at {} itself", missing.why, in_words(question.at)));
       return measured(program, question, missing.why);
     }
@@ -158,6 +173,8 @@ std::variant<Made, Failure> make_prediction(trace::TraceFile file, const Questio
   Result<std::variant<Prediction, NeedsTakes>> answer = predict::predict(file, question);
   if (!answer) return wrong(answer.error());
   if (auto* prediction = std::get_if<Prediction>(&*answer)) return Made{std::move(*prediction), std::move(file)};
+  if (std::optional<Prediction> bound = from_common_part(file, question))
+    return Made{std::move(*bound), std::move(file)};
   const NeedsTakes& missing = std::get<NeedsTakes>(*answer);
   Failure failure{to_int(ExitCode::Failed), {name + ": " + missing.why}};
   if (missing.other) failure.lines.push_back("sizes that would be enough: " + as_text(*missing.other));

@@ -2,8 +2,9 @@
 #pragma once
 
 // Makes a prediction from a program. Takes at small sizes come first. If they do not allow a prediction, other sizes
-// are tried, twice at most. If these do not allow one either, the program is run at the target size itself. It is also
-// run there if the prediction is a bound whose slack is more than 1 % of the peak. Edit prediction_maker.cpp to change
+// are tried, twice at most. If these do not allow one either, a bound from what the takes have in common is the answer.
+// If that is loose, the program is run at the target size itself. It is also run there if the prediction is a bound
+// whose slack is more than 1 % of the peak. Edit prediction_maker.cpp to change
 // in which cases other takes are recorded.
 
 #include "ullage/cli/recorded_program.h"

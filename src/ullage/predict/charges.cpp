@@ -36,14 +36,6 @@ bool by_law(const trace::TraceFile& file, const Sequence& sequence, Target& targ
 
 constexpr int kHighestPower = 3;
 
-std::vector<std::int64_t> knobs_of(const trace::Take& take, const Grid& grid) {
-  std::vector<std::int64_t> values;
-  for (const Grid::Axis& axis : grid.axes) {
-    values.push_back(std::ranges::find(take.knobs, axis.name, &Knob::name)->value);
-  }
-  return values;
-}
-
 // The product of the ratios by which the knobs grow, each to this power; a knob that shrinks counts as 1.
 double growth(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to, int power) {
   double times = 1;
@@ -83,7 +75,7 @@ int power_of(const std::vector<std::int64_t>& level, const std::vector<std::vect
 
 void as_a_bound(const trace::TraceFile& file, const Sequence& sequence, const Target& target, trace::Take& into) {
   std::vector<std::vector<std::int64_t>> knobs;
-  for (const trace::Take& take : file.takes) knobs.push_back(knobs_of(take, sequence.grid));
+  for (const trace::Take& take : file.takes) knobs.push_back(sequence.grid.values_of(take.knobs));
   const std::vector<std::vector<std::int64_t>> levels = levels_of(file, into.charges.size());
   std::int64_t before = 0;
   for (std::size_t i = 0; i < into.charges.size(); ++i) {

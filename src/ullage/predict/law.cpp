@@ -90,6 +90,16 @@ std::size_t Grid::takes() const {
   return count;
 }
 
+std::vector<std::int64_t> Grid::values_of(const std::vector<Knob>& knobs) const {
+  std::vector<std::int64_t> found;
+  for (const Axis& axis : axes) {
+    const auto knob = std::ranges::find(knobs, axis.name, &Knob::name);
+    ULLAGE_CHECK(knob != knobs.end(), "a value for each knob");
+    found.push_back(knob->value);
+  }
+  return found;
+}
+
 Evaluator::Axis Evaluator::weights(const std::vector<std::int64_t>& values, std::int64_t at, bool& fits) {
   Axis axis;
   barycentric(values, axis.check, fits);

@@ -31,6 +31,8 @@ struct Grid {
   };
   std::vector<Axis> axes;  // one or two, with at least three values each; four are needed for a quadratic law
   std::size_t takes() const;
+  // The values of the axes' knobs. ContractError if `knobs` lacks one.
+  std::vector<std::int64_t> values_of(const std::vector<Knob>& knobs) const;
 };
 
 // Returns the count at `at`, which has a value for each axis. `counts` has one for each take, by place in the grid.

@@ -60,11 +60,7 @@ std::string text(const trace::TraceFile& file, const Difference& difference) {
 
 std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequence& sequence, EventId until,
                                       const std::vector<Knob>& at) {
-  std::vector<std::int64_t> values;
-  for (const Grid::Axis& axis : sequence.grid.axes) {
-    values.push_back(std::ranges::find(at, axis.name, &Knob::name)->value);
-  }
-  const Evaluator law(sequence.grid, values);
+  const Evaluator law(sequence.grid, sequence.grid.values_of(at));
   const trace::Take& first = file.takes[0];
   trace::Take target;
   target.process.threads = first.process.threads;

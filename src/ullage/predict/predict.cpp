@@ -2,6 +2,7 @@
 #include "ullage/predict/predict.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/predict/common_part.h"
 #include "ullage/predict/evaluation.h"
 #include "ullage/predict/figures.h"
 #include "ullage/predict/input_work.h"
@@ -232,6 +233,27 @@ Result<Compared> compared(const trace::TraceFile& file, const Question& question
   return Compared(std::move(prediction));
 }
 
+// Answers from what the takes have in common. Nothing if that is too little.
+Result<std::optional<Prediction>> from_common_part(const trace::TraceFile& file, const Sequence& arranged,
+                                                   const Question& question) {
+  const std::optional<CommonPart> part =
+      common_part(file, arranged.grid, arranged.order, arranged.grid.values_of(question.at));
+  if (!part) return std::optional<Prediction>();
+  ULLAGE_TRY_VALUE(Compared answer, compared(part->file, question, {}));
+  auto* prediction = std::get_if<Prediction>(&answer);
+  if (prediction == nullptr) return std::optional<Prediction>();
+  const trace::Trace& trace = prediction->take.trace;
+  const EventId peak = trace::find(trace, trace::levels(trace), trace::At::Peak)->event.value_or(trace.end());
+  for (std::size_t i = 0; i < trace.storages.size(); ++i) {
+    const trace::Storage& storage = trace.storages[i];
+    if (part->raised[i] && storage.born <= peak && peak < storage.died) prediction->lawless += storage.bytes;
+  }
+  make_bound(*prediction, "the sizes tried have " + count_of(part->ops, "op") + " in common, and up to " +
+                              count_text(part->rest) + " more; " + to_string(prediction->lawless) +
+                              " at the peak follow no law and are counted in proportion");
+  return std::optional(std::move(*prediction));
+}
+
 // Answers from takes without worker ops, so that the order of their ops can be compared. If the takes differ, tries
 // again without the ops that only prepare inputs.
 Result<Compared> from_other_sizes(const trace::TraceFile& file, const Question& question) {
@@ -259,6 +281,14 @@ Result<Compared> from_other_sizes(const trace::TraceFile& file, const Question& 
   return again;
 }
 
+Result<Compared> from_takes(const trace::TraceFile& file, const Question& question) {
+  ULLAGE_TRY_VALUE(Compared answer, from_other_sizes(file, question));
+  if (!question.from_common_part || !std::holds_alternative<Different>(answer)) return answer;
+  ULLAGE_TRY_VALUE(const Sequence arranged, arrange(file));
+  ULLAGE_TRY_VALUE(std::optional<Prediction> bound, from_common_part(file, arranged, question));
+  return bound ? Compared(std::move(*bound)) : answer;
+}
+
 }  // namespace
 
 Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& file, const Question& question) {
@@ -267,7 +297,7 @@ Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& fil
   const trace::Take* measured = take_at(file, question.at);
   if (measured != nullptr && file.takes.size() == 1) return Answer(of_take(file, *measured, question));
   const std::optional<trace::TraceFile> plain = without_worker_ops(file);
-  ULLAGE_TRY_VALUE(Compared answer, from_other_sizes(plain ? *plain : file, question));
+  ULLAGE_TRY_VALUE(Compared answer, from_takes(plain ? *plain : file, question));
   if (auto* prediction = std::get_if<Prediction>(&answer)) return Answer(std::move(*prediction));
   // If the takes do not suffice, the answer is the take at the size asked for, if there is one.
   if (measured != nullptr) return Answer(of_take(file, *measured, question));

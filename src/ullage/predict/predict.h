@@ -26,6 +26,8 @@ struct Question {
   std::vector<Knob> at;
   std::optional<Bytes> memory;  // if set, the largest value of each knob that fits it is searched for
   std::optional<CudaQuestion> cuda;
+  // If the takes do not do the same, an answer from what they have in common will do (common_part.h).
+  bool from_common_part = false;
 };
 
 // The takes do not suffice for a prediction. `other` are sizes whose takes should suffice. If it is empty, only a run

@@ -82,6 +82,8 @@ struct Prediction {
   std::string why;        // the reason for `law`: one line with figures
   Bytes pool_peak;        // live bytes of the pool at its peak
   Bytes slack;            // the part of pool_peak that counts only if an op takes scratch that it may or may not take
+  // The part of pool_peak that follows no law and is counted in proportion, because the takes do not do the same.
+  Bytes lawless;
   Bytes pool_resident_peak;
   Bytes process_peak;                // VmHWM of `ullage run`
   std::vector<Row> rows;             // add up to process_peak

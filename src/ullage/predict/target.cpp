@@ -15,12 +15,7 @@ std::size_t Target::Hash::operator()(const std::vector<std::int64_t>& counts) co
 
 Target::Target(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs)
     : grid_(sequence.grid) {
-  std::vector<std::int64_t> own;
-  for (const Grid::Axis& axis : grid_.axes) {
-    const auto knob = std::ranges::find(knobs, axis.name, &Knob::name);
-    ULLAGE_CHECK(knob != knobs.end(), "a target for each knob");
-    own.push_back(knob->value);
-  }
+  const std::vector<std::int64_t> own = grid_.values_of(knobs);
   set_of(own);
   const trace::Take& take = file.takes[0];
   EventId begin;
