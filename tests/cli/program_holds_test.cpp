@@ -107,12 +107,13 @@ TEST_F(ProgramHoldsTest, LetsItGoOnIfNoRoomIsMade) {
   look(20_MiB, kFull, 1ms);
   EXPECT_TRUE(goes_on(child.pid()));
   EXPECT_EQ(page->room_for_programs.load(), 0u);
-  look(40_MiB, kFull);
+  look(22_MiB, kFull);
   EXPECT_TRUE(is_left_alone(child.pid())) << "it was held in vain";
   const ForkedChild second([] {});
-  holds->look({{child.pid(), 40_MiB}, {second.pid(), 20_MiB}}, kFull, now);
+  holds->look({{child.pid(), 22_MiB}, {second.pid(), ProgramHolds::kSmall - 1_B}}, kFull, now);
+  holds->look({{child.pid(), 22_MiB}, {second.pid(), ProgramHolds::kSmall + 1_MiB}}, kFull, now);
   EXPECT_TRUE(is_left_alone(second.pid())) << "the next one would be too";
-  look(40_MiB, kFull - ProgramHolds::kLeastRoom);
+  look(22_MiB, kFull - ProgramHolds::kLeastRoom);
   look(60_MiB, kFull);
   EXPECT_TRUE(stops(child.pid())) << "there was room since";
 }
@@ -132,7 +133,8 @@ TEST_F(ProgramHoldsTest, StopsNothingThatFitsOrIsSmallOrDoesNotGrow) {
 
 TEST_F(ProgramHoldsTest, StopsNothingWhereNoPoolCouldMakeRoom) {
   page->slots[0].pool_resident.store(ProgramHolds::kLeastRoom.count - 1);
-  look(20_MiB, kFull);
+  look(20_MiB, kFull - 100_MiB);
+  look(22_MiB, kFull);
   EXPECT_TRUE(is_left_alone(child.pid()));
   page->slots[1].pid.store(getppid());
   page->slots[1].pool_resident.store(1);
@@ -145,6 +147,45 @@ TEST_F(ProgramHoldsTest, StopsNothingWhereNoPoolCouldMakeRoom) {
   page->slots[1].ended.store(1);
   look(60_MiB, kFull);
   EXPECT_TRUE(goes_on(child.pid())) << "the pool has ended";
+}
+
+// The margin is 8 MiB.
+TEST_F(ProgramHoldsTest, StopsAtTheEdgeWhatNoPoolCanHelp) {
+  page->slots[0].pool_resident.store(0);
+  look(20_MiB, 1_GiB - 40_MiB);
+  look(30_MiB, 1_GiB - 20_MiB);
+  EXPECT_TRUE(is_left_alone(child.pid())) << "twice its growth is there";
+  look(40_MiB, 1_GiB - 20_MiB + 1_B);
+  EXPECT_TRUE(stops(child.pid()));
+  look(40_MiB, 1_GiB - ProgramHolds::kEdge);
+  EXPECT_TRUE(goes_on(child.pid()));
+  look(41_MiB, 1_GiB - ProgramHolds::kEdge + 1_B);
+  EXPECT_TRUE(stops(child.pid()));
+  EXPECT_EQ(page->programs_grow.load(), 0u) << "a request that waited for it would wait in vain";
+  EXPECT_EQ(Bytes{page->room_for_programs.load()}, ProgramHolds::kRoom);
+}
+
+TEST_F(ProgramHoldsTest, SaysThatTheBudgetIsTooSmallIfNoRoomComesAtTheEdge) {
+  page->slots[0].pool_resident.store(0);
+  const Bytes held = 1_GiB - 1_MiB;
+  look(40_MiB, held);
+  EXPECT_TRUE(stops(child.pid()));
+  look(40_MiB, held, ProgramHolds::kLongestTurn - 1ms);
+  EXPECT_FALSE(holds->too_little());
+  page->largest_program.store((100_MiB).count);
+  look(40_MiB, held, 1ms);
+  EXPECT_TRUE(is_left_alone(child.pid()));
+  ASSERT_TRUE(holds->too_little());
+  EXPECT_EQ(holds->too_little()->pid, child.pid());
+  EXPECT_EQ(holds->too_little()->held, held);
+  EXPECT_EQ(holds->too_little()->needed, held + 60_MiB + store::Budget::kMargin) << "as much as the largest so far";
+}
+
+TEST_F(ProgramHoldsTest, OnlyWatchesATreeWithoutAPool) {
+  page->slots[0].ended.store(1);
+  look(40_MiB, 1_GiB);
+  look(80_MiB, 1_GiB + 40_MiB);
+  EXPECT_TRUE(is_left_alone(child.pid()));
 }
 
 TEST_F(ProgramHoldsTest, LetsAllGoOnAtItsEndAndThoseThatAreNoSuchProgramsAnyMore) {

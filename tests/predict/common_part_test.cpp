@@ -82,8 +82,7 @@ TEST(CommonPart, ALoopOverTheBatchIsABoundThatHoldsToTheByte) {
   EXPECT_EQ(found.pool_peak, plain_peak(64));
   EXPECT_EQ(found.pool_peak, measured_peak(program, 64));
   EXPECT_EQ(found.lawless, 0_B);
-  EXPECT_NE(found.why.find("in common, and up to 6 more; 0 B at the peak follow no law"),
-            std::string::npos)
+  EXPECT_NE(found.why.find("in common, and up to 6 more; 0 B at the peak follow no law"), std::string::npos)
       << found.why;
 }
 

@@ -407,6 +407,20 @@ print(torch.ones(60 << 20).sum().item() == 60 << 20, other.wait())""")
     assert end.report["refused_requests"] == 0, end
 
 
+def test_a_program_that_does_not_fit_ends_the_run(runs: Runs) -> None:
+    """The tensors are all moved out, and the program without a pool takes more and more."""
+    end = runs.under(400 * MIB, sys.executable, "-c", """
+import subprocess, sys, torch
+held = [torch.full((4 << 20,), float(i)) for i in range(8)]
+grow = 'b = []\\nimport time\\nfor _ in range(60): b.append(b"x" * (4 << 20)); time.sleep(0.02)'
+print(subprocess.run([sys.executable, '-c', grow]).returncode)""")
+    assert (end.code, end.out, end.report["outcome"]) == (4, "", "infeasible"), end
+    kept(end)
+    message = end.report["message"]
+    assert "needs more than its" in message and "of the budget of 400.00 MiB" in message, end
+    assert end.report["least_budget_bytes"] > 400 * MIB and end.report["least_budget_is_partial"], end
+
+
 def test_what_a_childs_refusal_names_is_the_least(runs: Runs) -> None:
     """A child by fork cannot move out what it made itself, so the least is that beside the request."""
     end = runs.under(600 * MIB, sys.executable, "-c", """

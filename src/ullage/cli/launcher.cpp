@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/launcher.h"
 
+#include "ullage/base/exit_code.h"
 #include "ullage/cli/tree_watch.h"
 #include "ullage/store/process_memory.h"
 
@@ -117,19 +118,13 @@ bool has_ended(pid_t child, const Launch& launch) {
   return ended(WNOHANG);
 }
 
-// Kills the root last, because after its end its children no longer descend from it.
-void kill_tree(pid_t root) {
-  const std::vector<std::int32_t> tree = store::process_tree(root);
-  for (auto one = tree.rbegin(); one != tree.rend(); ++one) ::kill(*one, SIGKILL);
-}
-
 // Waits for the child's end, and only then reaps it. While it is a zombie its process id is not used again, so a signal
 // that is passed on cannot hit another process.
 Ended wait_for(pid_t child, const Launch& launch, SignalForwarder& signals) {
   Ended ended;
   if (!has_ended(child, launch)) {
     ended.out_of_time = is_out_of_time(launch);
-    kill_tree(child);
+    store::kill_tree(child);
     siginfo_t info = {};
     while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
     }
@@ -168,6 +163,7 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
   if (reason == 0) watch.emplace(ledger.page(), child);
   if (reason == 0 && launch.on_start) launch.on_start();
   const Ended ended = wait_for(child, launch, signals);
+  const bool had_too_little = watch && watch->has_ended_it();
   watch.reset();
   if (reason != 0) return NotStarted{reason};
   const auto kills_after = oom_kills(groups, launch.roots);
@@ -178,6 +174,7 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
   end.out_of_time = ended.out_of_time;
   if (WIFSIGNALED(ended.status)) end.signal = WTERMSIG(ended.status);
   end.exit_code = end.signal ? 128 + *end.signal : WEXITSTATUS(ended.status);
+  if (had_too_little) end.signal.reset(), end.exit_code = to_int(ExitCode::Infeasible);
   end.peak = Bytes{static_cast<std::uint64_t>(ended.usage.ru_maxrss)} * 1024;
   if (kills_before && kills_after) {
     end.oom_kills = *kills_after > *kills_before ? report::OomKills::Rose : report::OomKills::Unchanged;

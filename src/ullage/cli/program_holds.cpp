@@ -28,6 +28,8 @@ bool somebody_lacks_memory(const store::LedgerPage& page) {
       page.slots, [](const store::LedgerSlot& slot) { return store::is_alive(slot) && slot.lacking.load() > 0; });
 }
 
+bool somebody_has_a_pool(const store::LedgerPage& page) { return std::ranges::any_of(page.slots, store::is_alive); }
+
 // A parent that put its child into a process group of its own (a shell with job control, `script`) may watch whether
 // the child stops, and stop too or take it for ended. Others are not told.
 bool may_be_stopped(std::int32_t pid) { return ::getpgid(pid) == ::getpgid(store::parent_of(pid)); }
@@ -63,7 +65,7 @@ bool ProgramHolds::has_its_turn(const Known& program, Clock::time_point now) con
   return is_oldest || expected <= room_;
 }
 
-void ProgramHolds::stop(Known& program, bool has_turn, Clock::time_point now) {
+void ProgramHolds::stop(Known& program, Why why, Clock::time_point now) {
   if (!may_be_stopped(program.pid)) return;
   const auto process = static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0));
   if (process < 0) return;  // it has ended, or the kernel is older than 5.3
@@ -73,7 +75,8 @@ void ProgramHolds::stop(Known& program, bool has_turn, Clock::time_point now) {
   }
   program.process = process;
   program.since = program.stopped_at = now;
-  program.waits_for_turn = !has_turn;
+  program.waits_for_turn = why == Why::Turn;
+  program.at_edge = why == Why::Edge;
   program.room = {};
 }
 
@@ -83,7 +86,7 @@ void ProgramHolds::go_on(Known& program, Clock::time_point now) {
   ::close(process);
   const auto held = std::chrono::duration_cast<std::chrono::microseconds>(now - program.stopped_at);
   page_.programs_held_us.fetch_add(static_cast<std::uint64_t>(held.count()));
-  program.waits_for_turn = false;
+  program.waits_for_turn = program.at_edge = false;
   program.grew = now;
 }
 
@@ -97,13 +100,35 @@ void ProgramHolds::forget_those_not_in(const std::vector<Program>& programs, Clo
 
 void ProgramHolds::let_overdue_go_on(Clock::time_point now) {
   for (Known& one : known_) {
-    if (!one.is_stopped() || now - one.since < (one.waits_for_turn ? kLongestTurn : kLongest)) continue;
+    if (!one.is_stopped() || one.at_edge) continue;
+    if (now - one.since < (one.waits_for_turn ? kLongestTurn : kLongest)) continue;
     if (one.waits_for_turn) {
       one.needs_turn = false;
     } else {
       in_vain_ = true;
     }
     go_on(one, now);
+  }
+}
+
+// A program that the pools cannot help is stopped before it passes the budget. Without any pool nobody plans for a
+// budget, so such a tree is only watched.
+void ProgramHolds::see_who_stands_at_the_edge(Bytes held, Clock::time_point now) {
+  const Bytes budget{page_.budget.load()};
+  const Bytes left = saturating_sub(budget, held);
+  const bool guards = budget > Bytes{} && somebody_has_a_pool(page_);
+  const bool pools_can_give = in_pools(page_) >= kLeastRoom && !in_vain_;
+  for (Known& one : known_) {
+    const bool stands = guards && left < std::max(kEdge, one.grown * 2);
+    if (one.at_edge && (!guards || left >= kEdge)) go_on(one, now);
+    if (one.is_stopped()) {
+      if (one.at_edge && now - one.since >= kLongestTurn && !too_little_) {
+        const Bytes more = std::max(saturating_sub(Bytes{page_.largest_program.load()}, one.resident), kLeastRoom);
+        too_little_ = TooLittle{one.pid, one.resident, held, held + more + store::Budget::kMargin};
+      }
+    } else if (stands && !pools_can_give && one.grown > Bytes{} && one.resident >= kSmall) {
+      stop(one, Why::Edge, now);
+    }
   }
 }
 
@@ -129,8 +154,9 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
     }
     if (!one.is_stopped()) {
       const bool lacks_room = may_hold && !in_vain_ && used > budget;
-      if (one.grown > Bytes{} && one.resident >= kSmall && (lacks_room || !has_turn)) stop(one, has_turn, now);
-    } else if (!one.waits_for_turn && (left >= kLeastRoom || !may_hold)) {
+      if (one.grown > Bytes{} && one.resident >= kSmall && (lacks_room || !has_turn))
+        stop(one, has_turn ? Why::Room : Why::Turn, now);
+    } else if (!one.waits_for_turn && !one.at_edge && (left >= kLeastRoom || !may_hold)) {
       go_on(one, now);
       one.room = std::min(left, kRoom);
       left -= one.room;
@@ -138,6 +164,7 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
     if (!one.is_stopped()) kept += one.room;
   }
   let_overdue_go_on(now);
+  see_who_stands_at_the_edge(held, now);
   const auto waits_for_room = [](const Known& one) { return one.is_stopped() && !one.waits_for_turn; };
   if (std::ranges::any_of(known_, waits_for_room)) kept += kRoom;
   const auto grows = [now](const Known& one) { return one.grows(now); };

@@ -4,13 +4,15 @@
 // Holds programs that take memory faster than pools can give it up. A process with a pool writes tensors out at the
 // rate of the disk; a compiler that it started takes 150 MiB in 0.2 s. The launcher stops such a program (SIGSTOP)
 // before it takes what is not there, and lets it go on (SIGCONT) when the pools have made room. If the pools cannot
-// give enough for all that grow, programs take turns. Edit this if programs pass the budget, or wait for room that is
-// there.
+// give enough for all that grow, programs take turns. If the pools have nothing left to give, a program may grow up to
+// the budget. There it is stopped, and if no room comes the run is refused. Edit this if programs pass the budget, or
+// wait for room that is there.
 
 #include "ullage/store/ledger.h"
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ullage::cli {
@@ -31,11 +33,14 @@ class ProgramHolds final {
   static constexpr Bytes kSmall = 8_MiB;
   // Growth is noted in steps of at least this size, so that a page more stops nobody.
   static constexpr Bytes kStep = 1_MiB;
-  // For how long a program is held if the pools make no room. Then it goes on, and may pass the budget. No other one is
-  // held before there is room again.
+  // For how long a program is held if the pools make no room. Then it goes on and may use the margin. No other one is
+  // held for room before there is room again.
   static constexpr std::chrono::milliseconds kLongest{2000};
-  // For how long a program waits for its turn. Then it needs none any more, because others may wait for it.
+  // For how long a program waits for its turn. Then it needs none any more, because others may wait for it. So long it
+  // also waits at the edge.
   static constexpr std::chrono::milliseconds kLongestTurn{30000};
+  // A program stands at the edge if less than this is left of the budget, the margin included.
+  static constexpr Bytes kEdge = 4_MiB;
   // For how long room is kept for a program that does not grow, and for how long such a program has its turn.
   static constexpr std::chrono::milliseconds kKept{500};
 
@@ -51,8 +56,18 @@ class ProgramHolds final {
   // be refused a request, it is served first, so no room is kept. `programs`: all there are. `held`: what all processes
   // hold.
   void look(const std::vector<Program>& programs, Bytes held, Clock::time_point now = Clock::now());
-  // Lets those go on that were held for kLongest or kLongestTurn. For when it is not known what the processes hold.
+  // Lets those go on that were held for kLongest, or waited for their turn for kLongestTurn. For when it is not known
+  // what the processes hold.
   void let_overdue_go_on(Clock::time_point now = Clock::now());
+
+  // The budget is too small for what programs take.
+  struct TooLittle {
+    std::int32_t pid = 0;  // the program that has stood at the edge for kLongestTurn
+    Bytes resident;        // of it
+    Bytes held;            // by all processes
+    Bytes needed;          // at least: it has not told how much more it would take
+  };
+  std::optional<TooLittle> too_little() const { return too_little_; }
 
  private:
   struct Known {
@@ -66,10 +81,11 @@ class ProgramHolds final {
     int process = -1;        // a descriptor (pidfd) while it is stopped, so that no other process gets the signal
     bool needs_turn = true;  // false: it has waited for kLongestTurn
     bool waits_for_turn = false;
+    bool at_edge = false;  // it is stopped there
     bool is_stopped() const { return process >= 0; }
     // It grows, or it would if there were room.
     bool grows(Clock::time_point now) const {
-      if (resident < kSmall) return false;
+      if (resident < kSmall || at_edge) return false;
       return is_stopped() ? !waits_for_turn : now - grew < kKept;
     }
   };
@@ -78,7 +94,9 @@ class ProgramHolds final {
   // always may.
   bool has_its_turn(const Known& program, Clock::time_point now) const;
   void note(const Program& program, Clock::time_point now);
-  void stop(Known& program, bool has_turn, Clock::time_point now);
+  enum class Why { Room, Turn, Edge };
+  void stop(Known& program, Why why, Clock::time_point now);
+  void see_who_stands_at_the_edge(Bytes held, Clock::time_point now);
   void go_on(Known& program, Clock::time_point now);
   void forget_those_not_in(const std::vector<Program>& programs, Clock::time_point now);
 
@@ -86,6 +104,7 @@ class ProgramHolds final {
   std::vector<Known> known_;
   Bytes room_{};          // for programs that grow, if the pools gave what they can; as of the last look
   bool in_vain_ = false;  // a program was held for room for kLongest, and there was no room since
+  std::optional<TooLittle> too_little_;
 };
 
 }  // namespace ullage::cli

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/tree_watch.h"
 
+#include "ullage/base/sizes.h"
 #include "ullage/base/threads.h"
 #include "ullage/store/budget.h"
 #include "ullage/store/process_memory.h"
 
+#include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
@@ -352,9 +354,24 @@ bool TreeWatch::is_due() {
   const std::optional<TreeLook> look = follow_tree(page_, tree_, newcomers_);
   if (look) holds_.look(look->programs, look->held);
   if (!look) holds_.let_overdue_go_on();
+  end_if_too_little();
   if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
   const Clock::time_point now = Clock::now();
   return !look || now >= next_count_ || ((look->copied > kWorthACount || !newcomers_.empty()) && now >= least_rest_);
+}
+
+void TreeWatch::end_if_too_little() {
+  const std::optional<ProgramHolds::TooLittle> found = holds_.too_little();
+  if (!found || has_ended_it_) return;
+  page_.too_little.set(fmt::format(
+      "a process of the program that has no pool, {} ({}), needs more than its {}; all processes together hold {} of "
+      "the "
+      "budget of {}, and nothing more can be moved out; the run was ended before they would pass the budget",
+      store::name_of(found->pid), found->pid, to_string(found->resident), to_string(found->held),
+      to_string(Bytes{page_.budget.load()})));
+  page_.least_for_programs.store(found->needed.count);
+  has_ended_it_ = true;
+  store::kill_tree(root_);
 }
 
 void TreeWatch::count_once(Lock& lock) {

@@ -9,6 +9,7 @@
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -74,6 +75,9 @@ class TreeWatch final {
   static constexpr std::chrono::milliseconds kBetweenCounts{50};
   TreeWatch(store::LedgerPage& page, std::int32_t root, std::chrono::milliseconds between = kBetweenCounts);
   ~TreeWatch();
+  // Returns whether this object has ended the program because the budget is too small for what its programs without a
+  // pool take (ProgramHolds::too_little()). LedgerPage::too_little says why.
+  bool has_ended_it() const { return has_ended_it_; }
   TreeWatch(const TreeWatch&) = delete;
   TreeWatch& operator=(const TreeWatch&) = delete;
 
@@ -84,6 +88,7 @@ class TreeWatch final {
   void count();
   void count_once(Lock& lock);
   bool is_due();
+  void end_if_too_little();
   void look_for_newcomers();
   void drop_counted(std::vector<std::int32_t>& pids) const;
 
@@ -93,6 +98,7 @@ class TreeWatch final {
   std::mutex lock_;
   std::condition_variable changed_;
   bool over_ = false;
+  std::atomic<bool> has_ended_it_ = false;
   bool due_ = false;                     // a count is due, or is being made
   std::int32_t newest_ = 0;              // newest_pid() when the processes were listed last
   Clock::time_point next_list_{};        // they are listed no earlier than this

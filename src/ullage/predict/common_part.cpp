@@ -49,8 +49,7 @@ struct Side {
   std::vector<std::size_t> place;
   std::vector<StorageId> partners;  // by StorageId of the take that all are compared with
 
-  Side(const trace::Take& of, Ops common_ops)
-      : take(of), ops(std::move(common_ops)), common(of.details.size(), kNone) {
+  Side(const trace::Take& of, Ops common_ops) : take(of), ops(std::move(common_ops)), common(of.details.size(), kNone) {
     for (std::size_t i = 0; i < ops.size(); ++i) common[ops[i]] = i;
     std::size_t passed = 0;
     for (const trace::Event& event : of.trace.events) {
@@ -514,9 +513,9 @@ class Rewriting final {
   std::vector<StorageId> ids_;     // of the base, by new id
   std::vector<std::size_t> dies_;  // by StorageId of the base: the latest place; kNone: never
   std::vector<Move> moves_;
-  Table bytes_;   // of common storages: by new id, by place in the grid
-  Table rest_;    // by place in the take, by place in the grid
-  Table blocks_;  // in the order of births, by place in the grid
+  Table bytes_;                                // of common storages: by new id, by place in the grid
+  Table rest_;                                 // by place in the take, by place in the grid
+  Table blocks_;                               // in the order of births, by place in the grid
   std::vector<bool> raised_, rest_is_raised_;  // by new id; by place in the take
   bool was_raised_ = false;                    // by the last raise()
   trace::Take take_;

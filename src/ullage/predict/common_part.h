@@ -31,8 +31,8 @@ struct CommonPart {
   std::vector<bool> raised;
 };
 
-// `order` as in Sequence, `at`: the target's knobs, by axis of the grid. At each place a new take holds at least as much
-// as the take that it stands for. Nothing if the takes differ too much: borders or charges in other numbers, lost
+// `order` as in Sequence, `at`: the target's knobs, by axis of the grid. At each place a new take holds at least as
+// much as the take that it stands for. Nothing if the takes differ too much: borders or charges in other numbers, lost
 // events, or 5,000 ops that not all have. Also if the peak of a new take is higher by more than a tenth.
 std::optional<CommonPart> common_part(const trace::TraceFile& file, const Grid& grid,
                                       const std::vector<std::size_t>& order, const std::vector<std::int64_t>& at);

@@ -40,8 +40,9 @@ std::optional<Seconds> median_step(const LedgerSlot& slot) {
   return Seconds{us * 1e-6};
 }
 
-Outcome outcome_of(const ProcessEnd& end, const std::vector<const LedgerSlot*>& used) {
+Outcome outcome_of(const ProcessEnd& end, const LedgerPage& page, const std::vector<const LedgerSlot*>& used) {
   if (end.exit_code == 0) return Outcome::Done;
+  if (page.least_for_programs.load() != 0) return Outcome::Infeasible;
   if (end.exit_code == kKilledExit && end.oom_kills == OomKills::Rose) return Outcome::KilledByKernel;
   const bool said =
       std::any_of(used.begin(), used.end(), [](const LedgerSlot* s) { return s->infeasible.load() != 0; });
@@ -209,7 +210,7 @@ std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> bud
   return round_up(need + need / 20, 16_MiB);
 }
 
-void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
+void read_words(RunReport& report, const LedgerPage& page, const std::vector<const LedgerSlot*>& used) {
   const LedgerSlot& spoke = *speaker(used);
   report.message = one_line(spoke.message.get());
   for (const LedgerSlot* slot : used) {
@@ -223,6 +224,11 @@ void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
   }
   if (spoke.refused.load() != 0 || spoke.infeasible.load() != 0) {
     report.budget_to_try = enough_for(spoke, report.budget, report.outcome);
+  }
+  if (const Bytes least{page.least_for_programs.load()}; least > Bytes{}) {
+    report.message = one_line(page.too_little.get());
+    report.ended_for_programs = true;
+    report.budget_to_try = std::max(report.budget_to_try.value_or(Bytes{}), least);
   }
 }
 
@@ -308,7 +314,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   const std::vector<const LedgerSlot*> used = used_slots(page);
   RunReport report;
   report.end = end;
-  report.outcome = outcome_of(end, used);
+  report.outcome = outcome_of(end, page, used);
   report.attached = !used.empty();
   if (const Bytes budget{page.budget.load()}; budget > Bytes{}) report.budget = budget;
   if (const std::uint64_t card = page.card.load(); card > 0) report.card = card - 1;
@@ -324,7 +330,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
                    return a->rss_peak.load() < b->rss_peak.load();
                  }));
     read_steps(report, used);
-    read_words(report, used);
+    read_words(report, page, used);
     if (end.record_file) read_recording(report, used);
     read_changes(report, used);
     if (std::ranges::find(end.allowed, "if-needed") != end.allowed.end())
@@ -334,6 +340,8 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     if (report.card) read_card(report, used);
     read_recomputing(report, used);
     report.least_budget = least_budget(used, report.outcome);
+    if (const Bytes least{page.least_for_programs.load()}; least > Bytes{})
+      report.least_budget = std::max(report.least_budget.value_or(Bytes{}), least);
     if (std::ranges::find(end.allowed, "bf16") != end.allowed.end()) {
       report.half_ops = 0;
       for (const LedgerSlot* slot : used) add(*report.half_ops, slot->half_ops);

@@ -155,7 +155,8 @@ struct RunReport {
   // least budget if that is above the stated one. Otherwise it is a budget, with 5 % added, that would have served the
   // request with nothing moved. Later requests may need more.
   std::optional<Bytes> budget_to_try;
-  std::string message;  // the runtime's last refusal or warning, one line
+  bool ended_for_programs = false;  // the run was ended because of what programs without a pool take
+  std::string message;              // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
 
   advise::Effect effect = advise::Effect::SameBits;  // on the results, of the switches of --allow and of `changes`

@@ -170,18 +170,20 @@ struct LedgerPage {
 
   std::uint64_t magic = kMagic;
   std::uint32_t layout = kLayout;
-  std::uint32_t size = 0;     // sizeof(LedgerPage), to catch a mix of builds
-  Word budget{0};             // budget of the whole tree; 0: unlimited, or a card's that is not worked out yet
-  Word card{0};               // number of the budgeted card plus 1; 0: the budget is the process's memory
-  Word host_memory{0};        // most bytes of locked host memory for tensors evicted from the card
-  Word tree_peak{0};          // most resident bytes of the tree's processes together; 0: only one process, or a card
-  Word largest_program{0};    // most bytes that one program without a pool has held
-  Word room_for_programs{0};  // bytes that pools leave to programs without a pool, or have to make room for
-  Word programs_grow{0};      // programs without a pool that grow now
-  Word programs_held_us{0};   // for how long the launcher stopped such programs until there was room, in all
-  Word counts_asked{0};       // how often processes have asked the launcher to count the tree again
-  Word counts_made{0};        // how many of these requests the launcher's last count has answered
-  Word spill_limit{0};        // most bytes that a spill file may take; 0: nothing is spilled and the folder is empty
+  std::uint32_t size = 0;      // sizeof(LedgerPage), to catch a mix of builds
+  Word budget{0};              // budget of the whole tree; 0: unlimited, or a card's that is not worked out yet
+  Word card{0};                // number of the budgeted card plus 1; 0: the budget is the process's memory
+  Word host_memory{0};         // most bytes of locked host memory for tensors evicted from the card
+  Word tree_peak{0};           // most resident bytes of the tree's processes together; 0: only one process, or a card
+  Word largest_program{0};     // most bytes that one program without a pool has held
+  Word room_for_programs{0};   // bytes that pools leave to programs without a pool, or have to make room for
+  Word programs_grow{0};       // programs without a pool that grow now
+  Word programs_held_us{0};    // for how long the launcher stopped such programs until there was room, in all
+  Word least_for_programs{0};  // a budget that such programs need at least; set if the run was ended because of them
+  SharedText<512> too_little;  // why, in words
+  Word counts_asked{0};        // how often processes have asked the launcher to count the tree again
+  Word counts_made{0};         // how many of these requests the launcher's last count has answered
+  Word spill_limit{0};         // most bytes that a spill file may take; 0: nothing is spilled and the folder is empty
   SharedText<1024> spill_folder;
   SharedText<1024> record_file;           // the file for the take; empty: nothing is recorded
   std::atomic<std::int32_t> recorder{0};  // pid of the process that records: the first that asked to

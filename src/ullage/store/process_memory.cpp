@@ -2,6 +2,7 @@
 #include "ullage/store/process_memory.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -135,6 +136,18 @@ std::vector<std::int32_t> process_tree(std::int32_t root) {
     }
   }
   return tree;
+}
+
+void kill_tree(std::int32_t root) {
+  const std::vector<std::int32_t> tree = process_tree(root);
+  for (auto one = tree.rbegin(); one != tree.rend(); ++one) ::kill(*one, SIGKILL);
+}
+
+std::string name_of(std::int32_t pid) {
+  std::ifstream file(of_process(pid, "comm"));
+  std::string name;
+  std::getline(file, name);
+  return name;
 }
 
 std::int32_t parent_of(std::int32_t pid) { return static_cast<std::int32_t>(field_of(pid, 4)); }

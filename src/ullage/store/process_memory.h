@@ -6,6 +6,7 @@
 #include "ullage/base/bytes.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ullage::store {
@@ -59,6 +60,10 @@ bool holds_memory(std::int32_t pid);
 // `root` and all processes that descend from it, `root` first. Includes processes that have ended but were not waited
 // for. Lacks those whose parent has ended, because they no longer descend from `root`.
 std::vector<std::int32_t> process_tree(std::int32_t root);
+// Kills these processes, the root last, because after its end its children no longer descend from it.
+void kill_tree(std::int32_t root);
+// The first 15 letters of the name of the program that the process runs; "" if it is gone.
+std::string name_of(std::int32_t pid);
 // The pid of the process that started this one, or of the one that has it since its parent ended. Zero if it is gone.
 std::int32_t parent_of(std::int32_t pid);
 // Where the process's stack begins. Zero if the system does not say, or the process is gone.

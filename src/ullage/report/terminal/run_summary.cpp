@@ -222,6 +222,7 @@ std::string recording_line(const RunReport& report) {
 }
 
 const char* why_that_budget(const RunReport& report) {
+  if (report.ended_for_programs) return "   (at least: the program that was stopped may need more)";
   if (report.refused == 0) return "   (enough to start)";
   return report.budget_to_try == report.least_budget ? "   (at least: ops that were not reached may need more)"
                                                      : "   (enough for the refused request)";
