@@ -208,6 +208,17 @@ for step in range(10):
     assert end.report["plan"] is not None and end.report["plan"]["steps"] > 0, end
 
 
+def test_the_process_that_works_is_recorded(runs: Runs) -> None:
+    """As under torchrun: the first process imports torch and waits for others."""
+    script = runs.write("train.py", TRAINING)
+    take = str(runs.folder / "take.ullage")
+    start = f"import subprocess, sys, torch; sys.exit(subprocess.run([sys.executable, {script!r}]).returncode)"
+    end = runs.run([str(runs.ullage), "run", "--record", take, "--quiet", "--", sys.executable, "-c", start], {})
+    assert (end.code, end.out) == (0, runs.plain_output(script)), end
+    told = json.loads(runs.run([str(runs.ullage), "explain", "--json", take], {}).out)
+    assert "in aten::tanh_backward (backward of step 2" in told["headline"], told
+
+
 def test_weights_in_mapped_files_are_recorded(runs: Runs) -> None:
     """A model is made on the meta device, then its weights are mapped, as transformers does. The layers are no steps."""
     script = runs.write("recorded.py", """

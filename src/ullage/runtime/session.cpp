@@ -264,6 +264,7 @@ class Running final : public Session, public PoolListener {
     settings.after_steps = settings_.stop_after;
     settings.synchronize = [this] { device_->synchronize(); };
     settings.at_border = [this] { end_at_border(); };
+    settings.is_recorded = settings_.is_recorded;
     settings.slot = settings_.slot;
     settings.warn = settings_.warn;
     settings.figures = [this] { return figures_->now(); };
@@ -273,6 +274,7 @@ class Running final : public Session, public PoolListener {
   // Ends the recorded process at the step border that was asked for (Settings::stop_after). The program does not get to
   // its own end, because it was started only to be recorded.
   void end_at_border() {
+    if (settings_.is_recorded && !settings_.is_recorded()) return;
     recorder_->write(trace::Take::End::StepBorder);
     if (settings_.slot != nullptr) settings_.slot->stopped_at_border.store(1);
     settings_.end_process();

@@ -39,6 +39,7 @@ class Session {
     Bytes held_once;                    // peak of the process before now; the budget must cover it too; zero: need not
     store::SpillPlace spill;            // where evicted tensors go; `most` of zero: nothing is spilled
     std::string record_file;            // where the trace goes; empty: nothing is recorded
+    std::function<bool()> is_recorded;  // as in Recorder::Settings
     std::uint64_t stop_after = 0;       // whole steps after which the trace is written and the process ends; 0: never
     std::function<void()> end_process;  // must not return; required if stop_after is set
     std::string rehearsal;              // see Session::rehearsal()

@@ -177,11 +177,23 @@ class LedgerTree final : public store::Tree {
   _exit(to_int(ExitCode::Failed));
 }
 
-// Is this process the one that is recorded? That is the first process of the tree that asks.
+// Has the process never had a tensor? torchrun's own process imports torch and then only waits for its ranks.
+bool has_had_no_tensor(const store::LedgerPage& page, std::int32_t pid) {
+  for (const store::LedgerSlot& slot : page.slots) {
+    if (slot.pid.load() == pid) return slot.pool_live_peak.load() == 0;
+  }
+  return false;
+}
+
+// Is this process the one that is recorded? That is the first process of the tree that asks, or one that asks before
+// those that asked before it had a tensor.
 bool records(store::LedgerPage& page) {
   if (page.record_file.get().empty()) return false;
-  std::int32_t nobody = 0;
-  return page.recorder.compare_exchange_strong(nobody, getpid()) || nobody == getpid();
+  std::int32_t recorder = page.recorder.load();
+  while (recorder != getpid() && (recorder == 0 || has_had_no_tensor(page, recorder))) {
+    if (page.recorder.compare_exchange_weak(recorder, getpid())) return true;
+  }
+  return recorder == getpid();
 }
 
 // ULLAGE_STRESS, for tests: "ops", "thread" or "strict" (session.h).
@@ -211,6 +223,7 @@ Session::Settings settings_of(store::Ledger* ledger, store::LedgerSlot* slot, bo
   settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
   if (records(ledger->page())) {
     settings.record_file = ledger->page().record_file.get();
+    settings.is_recorded = [&page = ledger->page()] { return page.recorder.load() == getpid(); };
     settings.stop_after = ledger->page().stop_after.load();
     settings.end_process = [] { _exit(to_int(ExitCode::Done)); };
     settings.rehearsal = ledger->page().rehearsal.get();

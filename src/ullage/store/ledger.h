@@ -186,7 +186,7 @@ struct LedgerPage {
   Word spill_limit{0};         // most bytes that a spill file may take; 0: nothing is spilled and the folder is empty
   SharedText<1024> spill_folder;
   SharedText<1024> record_file;           // the file for the take; empty: nothing is recorded
-  std::atomic<std::int32_t> recorder{0};  // pid of the process that records: the first that asked to
+  std::atomic<std::int32_t> recorder{0};  // pid of the process that records (runtime/start.cpp)
   Word stop_after{0};                     // whole steps after which that process writes the take and ends; 0: never
   SharedText<1024> plan_file;             // a plan to begin with, an absolute path; empty: none
   Word no_plan{0};                        // 1: no plans; the pager decides on demand

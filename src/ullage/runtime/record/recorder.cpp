@@ -422,6 +422,7 @@ std::string Recorder::contents() {
 
 void Recorder::write(trace::Take::End why) {
   if (settings_.file.empty() || off_.load(std::memory_order_relaxed)) return;
+  if (settings_.is_recorded && !settings_.is_recorded()) return;
   const trace::ProcessFigures figures = settings_.figures();
   record([&](Lock&) { write_file(figures, why); });
 }

@@ -40,6 +40,8 @@ class Recorder final : public OpListener, public SavedListener {
     bool lines = false;                          // record the Python line that called each op
     std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never
     std::function<void()> at_border;  // called at a border of steps, on the program's thread
+    // Whether this process still is the one that is recorded. If not, no file is written. Empty: it is.
+    std::function<bool()> is_recorded;
     // Waits until the device has run the op, so that times are the kernels'. Empty: ops have run when they end.
     std::function<void()> synchronize;
     store::LedgerSlot* slot = nullptr;               // gets what became of the file; must outlive this; may be null
