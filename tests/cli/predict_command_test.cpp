@@ -286,7 +286,16 @@ TEST_F(PredictCommand, CountsTheWorkersOfTheProgram) {
   options.insert(options.end(), {"--", folder_.file("ullage-fake")});
   options.insert(options.end(), words.begin(), words.end());
   const std::string said = predict(options).out;
-  EXPECT_NE(said.find("Other processes, such as a data loader's workers, held up to "), std::string::npos) << said;
+  EXPECT_NE(said.find("Other processes, such as a data loader's workers or other ranks, hold "), std::string::npos)
+      << said;
+}
+
+// As two ranks do.
+TEST_F(PredictCommand, CountsOtherProcessesThatGrowWithTheKnob) {
+  const auto json = predict_json({"--vary", "batch=10,20,30", "--at", "batch=100"},
+                                 {"worker={batch}MiB", "eat=32MiB", "nap=400", "train={batch}"});
+  EXPECT_GE(json["others_bytes"], 90u << 20);
+  EXPECT_LE(json["others_bytes"], 170u << 20);  // a sanitizer takes more
 }
 
 TEST_F(PredictCommand, AShippedProgramTriesTheSizesItself) {

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <iterator>
+#include <map>
 #include <ostream>
 #include <set>
 #include <utility>
@@ -16,6 +19,9 @@ namespace {
 
 // The first step creates the optimizer's state, the second is like all later ones, and the third confirms that.
 constexpr std::uint64_t kSteps = 3;
+
+// Less growth of other processes from one size to the next may be chance.
+constexpr Bytes kRise = 1_MiB;
 
 predict::Grid grid_at(const std::vector<Knob>& knobs) {
   predict::Grid grid;
@@ -84,7 +90,7 @@ std::optional<Failure> RecordedCommand::add_take(const std::vector<Knob>& point)
     return Failure{to_int(ExitCode::Failed), {in_words(point) + ": there is no take in the trace"}};
   }
   note_end(point, done);
-  others_ = std::max(others_, done.others);
+  others_.push_back(done.others);
   if (all_.takes.empty()) {
     all_ = done.file;
     all_.takes.clear();
@@ -94,6 +100,24 @@ std::optional<Failure> RecordedCommand::add_take(const std::vector<Knob>& point)
   all_.takes.push_back(std::move(done.file.takes.front()));
   all_.takes.back().knobs = point;
   return std::nullopt;
+}
+
+Bytes RecordedCommand::others() const {
+  std::map<std::int64_t, Bytes> by_value;
+  Bytes most{};
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    if (all_.takes[i].knobs == knobs_.at) return others_[i];
+    most = std::max(most, others_[i]);
+    by_value[all_.takes[i].knobs.front().value] = others_[i];
+  }
+  if (by_value.size() < 2 || knobs_.at.size() > 1) return most;
+  double steepest = 0;  // bytes for each unit of the knob
+  for (auto next = std::next(by_value.begin()), one = by_value.begin(); next != by_value.end(); one = next++) {
+    if (next->second <= one->second + kRise) return most;
+    steepest = std::max(steepest, double((next->second - one->second).count) / double(next->first - one->first));
+  }
+  const std::int64_t further = std::max<std::int64_t>(knobs_.at.front().value - by_value.rbegin()->first, 0);
+  return most + Bytes{static_cast<std::uint64_t>(std::ceil(steepest * double(further)))};
 }
 
 Recorded RecordedCommand::takes_at(const std::vector<std::vector<Knob>>& points) {

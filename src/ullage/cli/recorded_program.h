@@ -38,8 +38,8 @@ class RecordedProgram {
   // Returns this program with another value of an option. It does not spill: requests above its budget are refused.
   // Returns null if this is a command, because only a shipped program says which options it has.
   virtual std::unique_ptr<RecordedProgram> with(const std::string&, const std::string&) { return nullptr; }
-  // The most that other processes of the program held beside the recorded one, in the takes so far. A shipped program
-  // starts none.
+  // What other processes of the program hold beside the recorded one at the target: the most of the takes so far, and
+  // more if every larger value of a knob raised it, as the other ranks of torchrun do. A shipped program starts none.
   virtual Bytes others() const { return {}; }
 };
 
@@ -51,7 +51,7 @@ class RecordedCommand final : public RecordedProgram {
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
-  Bytes others() const override { return others_; }
+  Bytes others() const override;
 
  private:
   Recorded takes_at(const std::vector<std::vector<Knob>>& points);
@@ -64,9 +64,9 @@ class RecordedCommand final : public RecordedProgram {
   Knobs knobs_;
   Progress& progress_;
   std::ostream& err_;
-  trace::TraceFile all_;  // every take recorded so far
-  Bytes others_;
-  bool noted_ = false;  // the note that the program ends by itself was written
+  trace::TraceFile all_;       // every take recorded so far
+  std::vector<Bytes> others_;  // by take
+  bool noted_ = false;         // the note that the program ends by itself was written
 };
 
 // Returns the words of a shipped program, its name first, with `--option value` in place of any earlier value of that

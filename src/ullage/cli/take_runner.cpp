@@ -217,6 +217,10 @@ std::variant<TakeRunner::Ended, Failure> TakeRunner::launched(const TakeOrder& o
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
 
+  // The rest of the tree has no use without the process that was recorded. Ranks would wait for it, and then fail.
+  if (settings.stop_after > 0)
+    program.is_to_end = [&page = ledger->page()](std::int32_t) { return stopped_at_border(page); };
+
   progress_.stage([&] { return plainly ? order.name : stage_of(order, ledger->page()); });
   auto ended = launch(program, *ledger, signals);
   progress_.pause();
@@ -228,7 +232,8 @@ std::variant<TakeRunner::Ended, Failure> TakeRunner::launched(const TakeOrder& o
   if (std::optional<Failure> cut = cut_short(order, end)) return *cut;
   end.record_file = settings.record_file;
   report::RunReport report = report::summarize(ledger->page(), end);
-  if (end.exit_code != 0) return advised(failed(order, report, program.outputs), program.words);
+  if (end.exit_code != 0 && !stopped_at_border(ledger->page()))
+    return advised(failed(order, report, program.outputs), program.words);
   return Ended{std::move(scratch).value(), std::move(ledger).value(), std::move(report)};
 }
 

@@ -98,8 +98,8 @@ struct Prediction {
   std::vector<LargestThatFits> largest;
   std::optional<LargestSquare> largest_square;
   std::optional<Bytes> memory;  // of the whole program
-  // The most that other processes of the program held beside this one in a take, such as the workers of a data loader.
-  // No law goes over it, so at a larger size it may be more.
+  // What other processes of the program hold beside this one, such as a data loader's workers or other ranks: the most
+  // of the takes, and more if they grew with the knob. No law goes over it, so it may be more.
   Bytes others;
   std::optional<PlannedFit> planned;  // set if it does not fit `memory` and there is a step to plan
   std::optional<Cuda> cuda;

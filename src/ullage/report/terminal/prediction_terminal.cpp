@@ -58,8 +58,8 @@ Lines headline(const Prediction& prediction, const TerminalStyle& style) {
   if (!prediction.why.empty()) add_wrapped(prediction.why, 2, kWhyLines, style, lines);
   if (prediction.others > Bytes{}) {
     add_wrapped(
-        fmt::format("Other processes, such as a data loader's workers, held up to {} beside it in the runs; at a "
-                    "larger size they may hold more",
+        fmt::format("Other processes, such as a data loader's workers or other ranks, hold {} beside it, by what they "
+                    "held in the runs; it may be more",
                     to_string(prediction.others)),
         0, 2, style, lines);
   }
