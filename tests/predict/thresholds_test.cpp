@@ -278,6 +278,23 @@ TEST(Allowances, NoneWhereThreadsShareChannelsForSure) {
   EXPECT_GT(allowed(4096, 1024, 2048, 4, 8, 2, 2), 0u);
 }
 
+// Pictures that a data loader's worker made are not the pool's, so a take lacks them.
+TEST(Allowances, OfAConvolutionWhoseInputIsNotThePools) {
+  const auto without_input = [](trace::Take take) {
+    take.details[0].uses.erase(take.details[0].uses.begin() + 1);
+    return take;
+  };
+  const auto slack = [&](std::int64_t batch, std::int64_t side) {
+    trace::TraceFile file;
+    file.takes.push_back(without_input(gradient(2, 1024, 2048, 4, 8, 2, 2)));
+    return slack_of_ops(file, Sequence{}, without_input(gradient(batch, 1024, 2048, 4, side, 2, 2)));
+  };
+  ASSERT_EQ(slack(128, 8).size(), 1u) << "threads may divide the batch";
+  EXPECT_GE(slack(128, 8)[0].bytes, Bytes{1024 * 2048 * 4 * 4 * 4}) << "one copy of the weights";
+  EXPECT_LT(slack(128, 8)[0].bytes, Bytes{1024 * 2048 * 4 * 4 * 5});
+  EXPECT_GE(slack(128, 16)[0].bytes, Bytes{1ull << 50}) << "nothing is known";
+}
+
 TEST(Allowances, OfOtherSidesThanTheTakesHoldMore) {
   trace::TraceFile file;
   file.takes.push_back(gradient(2, 64, 128, 4, 64, 2, 2));

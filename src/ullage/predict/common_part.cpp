@@ -340,6 +340,8 @@ class Rewriting final {
     take_.trace.events.clear();
     take_.trace.storages.clear();
     for (const StorageId id : ids_) take_.trace.storages.push_back(base_.take.trace.storages[id.value]);
+    take_.trace.storages.push_back(of_the_rest());
+    raised_.push_back(false);
     std::vector<std::size_t> running;  // common ops
     std::size_t place = 0;
     put_rest(place);
@@ -432,6 +434,16 @@ class Rewriting final {
     for (trace::Charged& charge : take_.charges) move(charge.at);
   }
 
+  // A storage without bytes, which is there all the time. The uses of storages that are not common refer to it.
+  StorageId rest_id() const { return StorageId{ids_.size()}; }
+  static trace::Storage of_the_rest() {
+    trace::Storage storage;
+    storage.op = trace::kNoOp;
+    storage.from_before = true;
+    storage.died = storage.tensor_died = EventId{UINT64_MAX};
+    return storage;
+  }
+
   // Keeps the uses that all takes have alike.
   void write_details() {
     take_.trace.ops.clear();
@@ -448,7 +460,7 @@ class Rewriting final {
         if (!is_alike(op, use)) continue;
         kept_uses_.back().push_back(use);
         detail.uses.push_back(uses[use]);
-        detail.uses.back().storage = new_id_[uses[use].storage.value];
+        detail.uses.back().storage = has_partners(op, use) ? new_id_[uses[use].storage.value] : rest_id();
       }
       take_.details.push_back(std::move(detail));
     }
@@ -458,13 +470,11 @@ class Rewriting final {
   }
   bool is_alike(std::size_t op, std::size_t use) const {
     const trace::TensorUse& mine = uses(base_index_, op)[use];
-    if (!is_common(mine.storage)) return false;
     for (const std::size_t take : order_) {
       if (uses(take, op).size() != uses(base_index_, op).size()) return false;
       const trace::TensorUse& theirs = uses(take, op)[use];
-      const bool same = theirs.how == mine.how && theirs.dtype == mine.dtype &&
-                        theirs.sizes.size() == mine.sizes.size() && theirs.storage == partner(take, mine.storage);
-      if (!same) return false;
+      if (theirs.how != mine.how || theirs.dtype != mine.dtype || theirs.sizes.size() != mine.sizes.size())
+        return false;
     }
     for (std::size_t axis = 0; axis < mine.sizes.size(); ++axis) {
       std::vector<std::int64_t> counts;
@@ -472,6 +482,13 @@ class Rewriting final {
       if (!lawful_.follow_one(counts)) return false;
     }
     return true;
+  }
+
+  bool has_partners(std::size_t op, std::size_t use) const {
+    const StorageId mine = uses(base_index_, op)[use].storage;
+    return is_common(mine) && std::ranges::all_of(order_, [&](std::size_t take) {
+             return uses(take, op)[use].storage == partner(take, mine);
+           });
   }
 
   // The new take that stands for one of the file.
@@ -490,7 +507,7 @@ class Rewriting final {
       if (storage.from_before) made.trace.live_before += storage.bytes;
     }
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      made.trace.storages[ids_.size() + i].bytes = Bytes{std::uint64_t(blocks_[i][place])};
+      made.trace.storages[rest_id().value + 1 + i].bytes = Bytes{std::uint64_t(blocks_[i][place])};
     }
     for (std::size_t op = 0; op < made.details.size(); ++op) {
       made.details[op].took = side.take.details[side.ops[op]].took;

@@ -40,14 +40,21 @@ std::vector<const TensorUse*> pictures(const OpDetail& op) {
   return read;
 }
 
-// The tensors that a convolution reads: the input and the weights; in the backward op the gradient, then these.
+// The tensors that a convolution reads: the input and the weights; in the backward op the gradient, then these. A take
+// lacks the input if it is not the pool's, such as pictures that a data loader's worker made.
 struct Convolution {
   std::vector<const TensorUse*> read;
   const std::vector<std::int64_t>* weights = nullptr;  // null if the op does not read that many tensors
+  bool has_input = true;
 };
 Convolution convolution_of(const OpDetail& op, bool backward) {
-  Convolution result{pictures(op), nullptr};
-  if (result.read.size() >= (backward ? 3u : 2u)) result.weights = &result.read[backward ? 2 : 1]->sizes;
+  Convolution result{pictures(op)};
+  if (result.read.size() >= (backward ? 3u : 2u)) {
+    result.weights = &result.read[backward ? 2 : 1]->sizes;
+  } else if (result.read.size() + 1 == (backward ? 3u : 2u)) {
+    result.weights = &result.read.back()->sizes;
+    result.has_input = false;
+  }
   return result;
 }
 
@@ -58,6 +65,7 @@ Convolution convolution_of(const OpDetail& op, bool backward) {
 // if they can be shared evenly and the activations that would be read again are small against the weights. The factor
 // six is this eight, less a margin. Measured with 2 to 16 threads.
 bool shares_channels(const Convolution& convolution, std::uint32_t threads) {
+  if (!convolution.has_input) return false;  // not known
   const std::vector<std::int64_t>& weights = *convolution.weights;
   const WideCount output = product_of(convolution.read[0]->sizes), input = product_of(convolution.read[1]->sizes);
   const WideCount room = product_of(weights) * 6;
@@ -145,7 +153,7 @@ Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pict
   if (!sides.differ && (!backward || threads == 1)) return {};
   const Convolution convolution = convolution_of(op, backward);
   if (convolution.read.empty()) return {};  // it reads no picture, so oneDNN does not compute it
-  if (convolution.weights == nullptr) return kMostScratch;
+  if (convolution.weights == nullptr || (sides.differ && !convolution.has_input)) return kMostScratch;
   WideCount bytes = backward ? weight_gradient(op, convolution, threads) : 0;
   if (sides.differ) bytes += pictures_of_threads(op, *convolution.weights, threads);
   if (sides.differ && sides.small) bytes += reordered(op, *convolution.weights);
