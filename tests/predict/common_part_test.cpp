@@ -117,6 +117,49 @@ TEST(CommonPart, ScratchOfOneSizeOnlyCountsInProportion) {
   EXPECT_GT(found.lawless, Bytes{10 * 16384});
 }
 
+// What only some takes do grows, but at the sizes tried a constant storage is larger, which dies just before.
+TEST(CommonPart, WhatGrowsIsNotHiddenByWhatDoesNot) {
+  for (const bool is_common : {true, false}) {
+    const Does program = training_with([&](Program& p, const trace::TensorUse& out) {
+      const std::string own = std::to_string(p.knob("batch"));
+      p.free(p.op(is_common ? "mask" : "mask" + own, 3000000, {out}));
+      p.free(p.op("index" + own, 500000 * std::uint64_t(p.knob("batch")), {out}));
+    });
+    trace::TraceFile file = takes_by_batch(program);
+    Question question = at_batch(64);
+    question.from_common_part = true;
+    const Answered answer = predict(file, question);
+    ASSERT_TRUE(answer.ok());
+    if (const auto* found = std::get_if<Prediction>(&*answer)) {
+      EXPECT_GE(found->pool_peak, measured_peak(program, 64)) << is_common;
+    }
+  }
+}
+
+// The op is one of those whose scratch follows no law, and its sizes tell how much that is.
+TEST(CommonPart, IsNothingIfAConvolutionsTensorsDiffer) {
+  const auto program = [](std::int64_t odd) {
+    return training_with([odd](Program& p, const trace::TensorUse& out) {
+      const std::int64_t batch = p.knob("batch");
+      const StorageId weights = p.op("weights", 4096, {out});
+      const std::int64_t side = batch == 3 ? odd : 8;
+      p.free(p.op(
+          "aten::convolution_backward", 64 * std::uint64_t(batch),
+          {reads(weights, {batch, 16, 8, 8}), reads(weights, {batch, 16, side, 8}), reads(weights, {16, 16, 3, 3})}));
+      if (batch == 3) p.free(p.op("abs", 8, {out}));
+      p.free(weights);
+    });
+  };
+  const auto part = [&](std::int64_t odd) {
+    trace::TraceFile file = takes_by_batch(program(odd));
+    for (trace::Take& take : file.takes) take.process.threads = 2;
+    const Sequence arranged = arrange(file).value();
+    return common_part(file, arranged.grid, arranged.order, {30}).has_value();
+  };
+  EXPECT_TRUE(part(8));
+  EXPECT_FALSE(part(9));
+}
+
 // A storage dies later in one take than in the others.
 TEST(CommonPart, AStorageDiesWhereItDiesLatest) {
   const Does program = training_with([](Program& p, const trace::TensorUse& out) {

@@ -218,6 +218,13 @@ def test_the_process_that_works_is_recorded(runs: Runs) -> None:
     told = json.loads(runs.run([str(runs.ullage), "explain", "--json", take], {}).out)
     assert "in aten::tanh_backward (backward of step 2" in told["headline"], told
 
+    start = "import subprocess, sys, torch; subprocess.run([sys.executable, '-c', 'import torch'], check=True)"
+    helped = runs.write("helped.py", start + TRAINING)
+    end = runs.run([str(runs.ullage), "run", "--record", take, "--quiet", "--", sys.executable, helped], {})
+    assert (end.code, end.out) == (0, runs.plain_output(script)), end
+    told = json.loads(runs.run([str(runs.ullage), "explain", "--json", take], {}).out)
+    assert "in aten::tanh_backward (backward of step 2" in told["headline"], told
+
 
 def test_weights_in_mapped_files_are_recorded(runs: Runs) -> None:
     """A model is made on the meta device, then its weights are mapped, as transformers does. The layers are no steps."""

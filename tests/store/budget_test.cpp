@@ -29,6 +29,8 @@ struct OtherProcesses final : Tree {
   void diverged(Bytes) override {}
   Bytes largest_program() override { return {}; }
   bool programs_grow() override { return grow; }
+  bool share_pressure(bool own) override { return own; }
+  bool others_are_followed() override { return true; }
   void copying(Bytes) override {}
   void copied(Bytes) override {}
   void left_to_children(Bytes) override {}

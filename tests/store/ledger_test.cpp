@@ -412,7 +412,10 @@ TEST_F(LedgerTest, ACountWaitsForAWholeLookOfEachOtherAndForRoomThatIsKept) {
   LedgerSlot& own = page.slots[1];
   LedgerSlot& without_a_watch = page.slots[2];
   for (LedgerSlot* slot : {&other, &own, &without_a_watch}) slot->pid.store(getppid());
-  for (LedgerSlot* slot : {&other, &own}) slot->looks_begun.store(3), slot->looks_ended.store(2);
+  for (LedgerSlot* slot : {&other, &own}) {
+    slot->looks_begun.store(3);
+    slot->looks_ended.store(2);
+  }
   page.room_for_programs.store(1);
   std::array<std::uint64_t, 3> asked{1, 1, 1};
   std::thread others([&] {
@@ -422,16 +425,46 @@ TEST_F(LedgerTest, ACountWaitsForAWholeLookOfEachOtherAndForRoomThatIsKept) {
     other.looks_ended.store(3);
     wait();
     asked[1] = page.counts_asked.load();
-    other.looks_begun.store(4), other.looks_ended.store(4);
+    other.looks_begun.store(4);
+    other.looks_ended.store(4);
     wait();
     asked[2] = page.counts_asked.load();
     page.room_for_programs.store(0);
-    while (page.counts_asked.load() == 0) std::this_thread::yield();
+    while (page.counts_asked.load() == 0) {  // the waiting thread may have begun late
+      other.looks_begun.fetch_add(1);
+      other.looks_ended.fetch_add(1);
+      wait();
+    }
     page.counts_made.store(1);
   });
   EXPECT_TRUE(await_count(page, &own, std::chrono::seconds(60)));
   others.join();
   EXPECT_EQ(asked, (std::array<std::uint64_t, 3>{0, 0, 0}));
+}
+
+// A process that has died and was not waited for, and one that never looks again.
+TEST_F(LedgerTest, ACountDoesNotWaitLongForALookThatNeverComes) {
+  Ledger ledger = make();
+  LedgerPage& page = ledger.page();
+  page.slots[0].pid.store(getppid());
+  page.slots[0].looks_begun.store(3);
+  page.slots[0].looks_ended.store(3);
+  std::thread launcher([&page] {
+    while (page.counts_asked.load() == 0) std::this_thread::yield();
+    page.counts_made.store(1);
+  });
+  EXPECT_TRUE(await_count(page, nullptr, std::chrono::milliseconds(300)));
+  launcher.join();
+  const pid_t dead = fork();
+  if (dead == 0) _exit(0);
+  siginfo_t info = {};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(dead), &info, WEXITED | WNOWAIT), 0);
+  page.slots[0].pid.store(dead);
+  page.counts_made.store(2);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(await_count(page, nullptr, std::chrono::hours(1)));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::minutes(10));
+  waitpid(dead, nullptr, 0);
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {

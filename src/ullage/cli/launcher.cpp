@@ -94,6 +94,7 @@ struct Ended {
   int status = 0;
   rusage usage = {};
   bool out_of_time = false;
+  bool had_too_little = false;  // TreeWatch::has_ended_it()
 };
 
 bool is_out_of_time(const Launch& launch) {
@@ -120,7 +121,7 @@ bool has_ended(pid_t child, const Launch& launch) {
 
 // Waits for the child's end, and only then reaps it. While it is a zombie its process id is not used again, so a signal
 // that is passed on cannot hit another process.
-Ended wait_for(pid_t child, const Launch& launch, SignalForwarder& signals) {
+Ended wait_for(pid_t child, const Launch& launch, SignalForwarder& signals, std::optional<TreeWatch>& watch) {
   Ended ended;
   if (!has_ended(child, launch)) {
     ended.out_of_time = is_out_of_time(launch);
@@ -129,6 +130,8 @@ Ended wait_for(pid_t child, const Launch& launch, SignalForwarder& signals) {
     while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
     }
   }
+  ended.had_too_little = watch && watch->has_ended_it();
+  watch.reset();  // before the process id may be used again
   signals.forward_to(0);
   while (::wait4(child, &ended.status, 0, &ended.usage) < 0 && errno == EINTR) {
   }
@@ -162,9 +165,7 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
   std::optional<TreeWatch> watch;
   if (reason == 0) watch.emplace(ledger.page(), child);
   if (reason == 0 && launch.on_start) launch.on_start();
-  const Ended ended = wait_for(child, launch, signals);
-  const bool had_too_little = watch && watch->has_ended_it();
-  watch.reset();
+  const Ended ended = wait_for(child, launch, signals, watch);
   if (reason != 0) return NotStarted{reason};
   const auto kills_after = oom_kills(groups, launch.roots);
 
@@ -174,7 +175,10 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
   end.out_of_time = ended.out_of_time;
   if (WIFSIGNALED(ended.status)) end.signal = WTERMSIG(ended.status);
   end.exit_code = end.signal ? 128 + *end.signal : WEXITSTATUS(ended.status);
-  if (had_too_little) end.signal.reset(), end.exit_code = to_int(ExitCode::Infeasible);
+  if (ended.had_too_little && end.signal == SIGKILL) {
+    end.signal.reset();
+    end.exit_code = to_int(ExitCode::Infeasible);
+  }
   end.peak = Bytes{static_cast<std::uint64_t>(ended.usage.ru_maxrss)} * 1024;
   if (kills_before && kills_after) {
     end.oom_kills = *kills_after > *kills_before ? report::OomKills::Rose : report::OomKills::Unchanged;

@@ -19,7 +19,7 @@ using predict::Prediction;
 using predict::Question;
 
 constexpr std::uint64_t kLoose = 100;  // a bound is loose if its slack is more than the peak divided by this
-constexpr std::uint64_t kUneven = 10;  // and if more than the peak divided by this follows no law
+constexpr std::uint64_t kUneven = 10;  // so is one of which more than the pool's peak divided by this has no law
 constexpr int kOtherSizes = 2;         // how often other sizes are tried before the target itself is run
 
 Failure wrong(const Error& error) { return {to_int(ExitCode::WrongUse), {error.text()}}; }

@@ -3,8 +3,8 @@
 
 // Makes a prediction from a program. Takes at small sizes come first. If they do not allow a prediction, other sizes
 // are tried, twice at most. If these do not allow one either, a bound from what the takes have in common is the answer.
-// If that is loose, the program is run at the target size itself. It is also run there if the prediction is a bound
-// whose slack is more than 1 % of the peak. Edit prediction_maker.cpp to change
+// If more than a tenth of its peak follows no law, the program is run at the target size itself. It is also run there
+// if the prediction is a bound whose slack is more than 1 % of the peak. Edit prediction_maker.cpp to change
 // in which cases other takes are recorded.
 
 #include "ullage/cli/recorded_program.h"

@@ -118,10 +118,15 @@ void ProgramHolds::see_who_stands_at_the_edge(Bytes held, Clock::time_point now)
   const Bytes left = saturating_sub(budget, held);
   const bool guards = budget > Bytes{} && somebody_has_a_pool(page_);
   const bool pools_can_give = in_pools(page_) >= kLeastRoom && !in_vain_;
+  const bool had_a_gap = now - std::exchange(last_look_, now) >= kGap;
+  near_the_edge_ = guards && left < kRoom && std::ranges::any_of(known_, [&](const Known& one) {
+                     return one.resident >= kSmall && now - one.grew < kKept;
+                   });
   for (Known& one : known_) {
     const bool stands = guards && left < std::max(kEdge, one.grown * 2);
     if (one.at_edge && (!guards || left >= kEdge)) go_on(one, now);
     if (one.is_stopped()) {
+      if (had_a_gap) one.since = now;
       if (one.at_edge && now - one.since >= kLongestTurn && !too_little_) {
         const Bytes more = std::max(saturating_sub(Bytes{page_.largest_program.load()}, one.resident), kLeastRoom);
         too_little_ = TooLittle{one.pid, one.resident, held, held + more + store::Budget::kMargin};

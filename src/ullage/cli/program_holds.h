@@ -36,11 +36,14 @@ class ProgramHolds final {
   // For how long a program is held if the pools make no room. Then it goes on and may use the margin. No other one is
   // held for room before there is room again.
   static constexpr std::chrono::milliseconds kLongest{2000};
-  // For how long a program waits for its turn. Then it needs none any more, because others may wait for it. So long it
-  // also waits at the edge.
+  // For how long a program waits for its turn. Then it needs none any more, because others may wait for it. It also
+  // waits that long at the edge.
   static constexpr std::chrono::milliseconds kLongestTurn{30000};
-  // A program stands at the edge if less than this is left of the budget, the margin included.
+  // A program stands at the edge if less than this is left of the budget, the margin included, or less than twice what
+  // it took since the last look.
   static constexpr Bytes kEdge = 4_MiB;
+  // After a longer time without a look, nobody knows whether there was room meanwhile.
+  static constexpr std::chrono::milliseconds kGap{1000};
   // For how long room is kept for a program that does not grow, and for how long such a program has its turn.
   static constexpr std::chrono::milliseconds kKept{500};
 
@@ -65,9 +68,11 @@ class ProgramHolds final {
     std::int32_t pid = 0;  // the program that has stood at the edge for kLongestTurn
     Bytes resident;        // of it
     Bytes held;            // by all processes
-    Bytes needed;          // at least: it has not told how much more it would take
+    Bytes needed;          // at least: how much more it would take is not known
   };
   std::optional<TooLittle> too_little() const { return too_little_; }
+  // Whether looks should come more often: a program grows, and less than kRoom is left.
+  bool is_near_the_edge() const { return near_the_edge_; }
 
  private:
   struct Known {
@@ -104,6 +109,8 @@ class ProgramHolds final {
   std::vector<Known> known_;
   Bytes room_{};          // for programs that grow, if the pools gave what they can; as of the last look
   bool in_vain_ = false;  // a program was held for room for kLongest, and there was no room since
+  bool near_the_edge_ = false;
+  Clock::time_point last_look_{};
   std::optional<TooLittle> too_little_;
 };
 

@@ -27,6 +27,7 @@ constexpr int kLeastRest = 3;
 constexpr std::chrono::milliseconds kCopiesLast{2000};
 // The time between two looks at how the counted processes grew.
 constexpr std::chrono::milliseconds kBetweenLooks{10};
+constexpr std::chrono::milliseconds kBetweenLooksAtTheEdge{2};  // a compiler may take 1.5 MiB in this time
 // How often the tree is looked at for one count at most, if processes write shared pages meanwhile.
 constexpr int kMostLooks = 3;
 
@@ -317,7 +318,8 @@ void TreeWatch::follow() {
       due_ = true;
       changed_.notify_all();
     }
-    changed_.wait_for(lock, kBetweenLooks, [this] { return over_; });
+    changed_.wait_for(lock, holds_.is_near_the_edge() ? kBetweenLooksAtTheEdge : kBetweenLooks,
+                      [this] { return over_; });
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/predict/common_part.h"
 
-#include "ullage/base/check.h"
 #include "ullage/predict/comparison_events.h"
 #include "ullage/predict/longest_common.h"
 #include "ullage/predict/sequence.h"
+#include "ullage/predict/thresholds.h"
 #include "ullage/trace/meaning/levels.h"
 
 #include <algorithm>
@@ -150,36 +150,76 @@ class Lawful final {
     const bool maybe_sides = two || grid.axes[0].values.size() > 3;
     const std::vector<std::int64_t> one{1};
     for (const std::int64_t x : grid.axes[0].values) {
-      for (const std::int64_t y : two ? grid.axes[1].values : one)
-        powers_.push_back(maybe_sides ? x * y * x * y : x * y);
+      for (const std::int64_t y : two ? grid.axes[1].values : one) {
+        is_usable_ = is_usable_ && x > 0 && y > 0 && x < kLargest && y < kLargest;
+        powers_.push_back(!is_usable_ ? 1 : maybe_sides ? x * y * x * y : x * y);
+      }
     }
     rises_in_lines_ = !maybe_sides;
   }
-  bool follow_one(const std::vector<std::int64_t>& counts) const {
+  bool follow_a_law(const std::vector<std::int64_t>& counts) const {
     const std::optional<std::int64_t> found = law_(counts);
     return found && (*found > 0 || std::ranges::max(counts) == 0);
   }
   // By place in the grid.
-  std::vector<std::int64_t> above(std::vector<std::int64_t> counts) const {
-    if (follow_one(counts)) return counts;
+  std::vector<std::int64_t> above(const std::vector<std::int64_t>& counts) const {
+    if (follow_a_law(counts)) return counts;
     if (rises_in_lines_ && std::ranges::is_sorted(counts)) {
       std::vector<std::int64_t> line = at_or_above(grid_, counts);
-      if (follow_one(line)) return line;
+      if (follow_a_law(line)) return line;
     }
+    return in_proportion(counts);
+  }
+  // For the most of several storages. One that does not grow may hide one that does, so the most counts as growing in
+  // proportion at least.
+  std::vector<std::int64_t> above_of_many(const std::vector<std::int64_t>& counts) const {
+    std::vector<std::int64_t> law = above(counts), proportion = in_proportion(counts);
+    return law_(law).value_or(0) >= law_(proportion).value_or(INT64_MAX) ? law : proportion;
+  }
+  // False: powers of the knobs are too large, or below 1.
+  bool is_usable() const { return is_usable_; }
+
+ private:
+  static constexpr std::int64_t kLargest = 1 << 15;  // so that a power fits into 60 bits
+
+  std::vector<std::int64_t> in_proportion(std::vector<std::int64_t> counts) const {
     std::int64_t most = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      most = std::max(most, (counts[i] + powers_[i] - 1) / std::max<std::int64_t>(powers_[i], 1));
+      most = std::max(most, (counts[i] + powers_[i] - 1) / powers_[i]);
     }
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = most * powers_[i];
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (__builtin_mul_overflow(most, powers_[i], &counts[i])) counts[i] = INT64_MAX / 2;
+    }
     return counts;
   }
 
- private:
   const Grid& grid_;
   const Evaluator law_;
+  bool is_usable_ = true;
   std::vector<std::int64_t> powers_;  // by place in the grid
   bool rises_in_lines_ = true;
 };
+
+const std::vector<trace::TensorUse>& uses_of(const Side& side, std::size_t op) {
+  return side.take.details[side.ops[op]].uses;
+}
+
+// Have all takes this use of the common op, with sizes that follow a law?
+bool is_alike(const std::vector<std::size_t>& order, const std::vector<Side>& sides, std::size_t base,
+              const Lawful& lawful, std::size_t op, std::size_t use) {
+  const trace::TensorUse& mine = uses_of(sides[base], op)[use];
+  for (const Side& side : sides) {
+    if (uses_of(side, op).size() != uses_of(sides[base], op).size()) return false;
+    const trace::TensorUse& theirs = uses_of(side, op)[use];
+    if (theirs.how != mine.how || theirs.dtype != mine.dtype || theirs.sizes.size() != mine.sizes.size()) return false;
+  }
+  for (std::size_t axis = 0; axis < mine.sizes.size(); ++axis) {
+    std::vector<std::int64_t> counts;
+    for (const std::size_t take : order) counts.push_back(uses_of(sides[take], op)[use].sizes[axis]);
+    if (!lawful.follow_a_law(counts)) return false;
+  }
+  return true;
+}
 
 // Writes the new takes: the events of the largest take, with each take's own bytes and sizes.
 class Rewriting final {
@@ -234,15 +274,9 @@ class Rewriting final {
       ids_.push_back(StorageId{i});
       std::vector<std::int64_t> counts;
       for (const std::size_t take : order_) counts.push_back(bytes_of(take, partner(take, StorageId{i})));
-      bytes_.push_back(raise(std::move(counts)));
-      raised_.push_back(was_raised_);
+      bytes_.push_back(lawful_.above(counts));
+      raised_.push_back(bytes_.back() != counts);
     }
-  }
-  // Sets `was_raised_`.
-  std::vector<std::int64_t> raise(std::vector<std::int64_t> counts) {
-    std::vector<std::int64_t> above = lawful_.above(counts);
-    was_raised_ = above != counts;
-    return above;
   }
   StorageId partner(std::size_t take, StorageId id) const {
     return take == base_index_ ? id : sides_[take].partners[id.value];
@@ -283,18 +317,31 @@ class Rewriting final {
   }
   std::size_t places() const { return base_.ops.size() * 2 + 1; }
 
-  // By place, the most bytes that are live in one of the takes.
-  std::vector<std::int64_t> most_live(std::size_t take) const {
+  // By place, the most bytes that are live in one of the takes: of its common storages, or of the others.
+  std::vector<std::int64_t> most_live(std::size_t take, bool of_common) const {
     const Side& side = sides_[take];
+    const std::vector<bool> common = commons_of(take);
     std::vector<std::int64_t> most(places());
-    auto live = std::int64_t(side.take.trace.live_before.count);
+    std::int64_t live = 0;
+    for (std::size_t i = 0; i < common.size(); ++i) {
+      if (side.take.trace.storages[i].from_before && common[i] == of_common) live += bytes_of(take, StorageId{i});
+    }
     most[0] = live;
     for (std::size_t i = 0; i < side.place.size(); ++i) {
-      if (const auto* born = as<e::Allocation>(side.take.trace.events[i])) live += bytes_of(take, born->storage);
-      if (const auto* died = as<e::Free>(side.take.trace.events[i])) live -= bytes_of(take, died->storage);
+      const trace::Event& event = side.take.trace.events[i];
+      const auto* born = as<e::Allocation>(event);
+      const auto* died = as<e::Free>(event);
+      if (born != nullptr && common[born->storage.value] == of_common) live += bytes_of(take, born->storage);
+      if (died != nullptr && common[died->storage.value] == of_common) live -= bytes_of(take, died->storage);
       most[side.place[i]] = std::max(most[side.place[i]], live);
     }
     return most;
+  }
+  // By StorageId of the take.
+  std::vector<bool> commons_of(std::size_t take) const {
+    std::vector<bool> common(sides_[take].take.trace.storages.size());
+    for (const StorageId id : ids_) common[partner(take, id).value] = true;
+    return common;
   }
   // The same for the common storages in the new take. `at`: the take's place in the grid.
   std::vector<std::int64_t> most_common_live(std::size_t at) const {
@@ -313,20 +360,23 @@ class Rewriting final {
     }
     return most;
   }
-  // The rest at a place is what a take held there beyond the new take's common storages.
+  // The rest at a place is the most that other than common storages held there. If the common ones held more there than
+  // in the new take, because their order was another, that is added.
   void measure_the_rest() {
     rest_.assign(places(), none_);
     for (std::size_t at = 0; at < order_.size(); ++at) {
-      const std::vector<std::int64_t> all = most_live(order_[at]), common = most_common_live(at);
+      const std::vector<std::int64_t> others = most_live(order_[at], /*of_common=*/false);
+      const std::vector<std::int64_t> common = most_live(order_[at], true), now = most_common_live(at);
       for (std::size_t place = 0; place < places(); ++place) {
-        rest_[place][at] = std::max<std::int64_t>(all[place] - common[place], 0);
+        rest_[place][at] = others[place] + std::max<std::int64_t>(common[place] - now[place], 0);
       }
     }
     rest_is_raised_.assign(places(), false);
     for (std::size_t place = 0; place < places(); ++place) {
       if (rest_[place] == none_) continue;
-      rest_[place] = raise(std::move(rest_[place]));
-      rest_is_raised_[place] = was_raised_;
+      const std::vector<std::int64_t> measured = rest_[place];
+      rest_[place] = lawful_.above_of_many(measured);
+      rest_is_raised_[place] = rest_[place] != measured;
     }
   }
 
@@ -457,7 +507,7 @@ class Rewriting final {
       kept_uses_.emplace_back();
       const auto& uses = base_.take.details[base_.ops[op]].uses;
       for (std::size_t use = 0; use < uses.size(); ++use) {
-        if (!is_alike(op, use)) continue;
+        if (!is_alike(order_, sides_, base_index_, lawful_, op, use)) continue;
         kept_uses_.back().push_back(use);
         detail.uses.push_back(uses[use]);
         detail.uses.back().storage = has_partners(op, use) ? new_id_[uses[use].storage.value] : rest_id();
@@ -466,24 +516,8 @@ class Rewriting final {
     }
   }
   const std::vector<trace::TensorUse>& uses(std::size_t take, std::size_t op) const {
-    return sides_[take].take.details[sides_[take].ops[op]].uses;
+    return uses_of(sides_[take], op);
   }
-  bool is_alike(std::size_t op, std::size_t use) const {
-    const trace::TensorUse& mine = uses(base_index_, op)[use];
-    for (const std::size_t take : order_) {
-      if (uses(take, op).size() != uses(base_index_, op).size()) return false;
-      const trace::TensorUse& theirs = uses(take, op)[use];
-      if (theirs.how != mine.how || theirs.dtype != mine.dtype || theirs.sizes.size() != mine.sizes.size())
-        return false;
-    }
-    for (std::size_t axis = 0; axis < mine.sizes.size(); ++axis) {
-      std::vector<std::int64_t> counts;
-      for (const std::size_t take : order_) counts.push_back(uses(take, op)[use].sizes[axis]);
-      if (!lawful_.follow_one(counts)) return false;
-    }
-    return true;
-  }
-
   bool has_partners(std::size_t op, std::size_t use) const {
     const StorageId mine = uses(base_index_, op)[use].storage;
     return is_common(mine) && std::ranges::all_of(order_, [&](std::size_t take) {
@@ -534,7 +568,6 @@ class Rewriting final {
   Table rest_;                                 // by place in the take, by place in the grid
   Table blocks_;                               // in the order of births, by place in the grid
   std::vector<bool> raised_, rest_is_raised_;  // by new id; by place in the take
-  bool was_raised_ = false;                    // by the last raise()
   trace::Take take_;
   std::optional<trace::Microseconds> now_;
   std::optional<StorageId> block_;  // the block that is alive
@@ -576,7 +609,7 @@ std::optional<std::vector<Ops>> common_ops(const trace::TraceFile& file, std::si
   return common;
 }
 
-// Have the takes what must be alike in them?
+// Returns whether the takes have equally many borders, charges and no lost events.
 bool can_be_compared(const trace::TraceFile& file) {
   const trace::Take& first = file.takes[0];
   const auto same_border = [](const trace::ReportedBorder& a, const trace::ReportedBorder& b) {
@@ -586,6 +619,32 @@ bool can_be_compared(const trace::TraceFile& file) {
     return take.gaps.empty() && take.charges.size() == first.charges.size() &&
            std::ranges::equal(take.borders, first.borders, same_border);
   });
+}
+
+// Returns whether a common op loses a use by whose sizes a threshold or scratch without a law is decided.
+bool loses_what_decides(const std::vector<std::size_t>& order, const std::vector<Side>& sides, std::size_t base,
+                        const Lawful& lawful) {
+  const Side& side = sides[base];
+  for (std::size_t op = 0; op < side.ops.size(); ++op) {
+    const bool decides =
+        has_threshold(side.take.trace.ops[side.ops[op]]) || varying_scratch(side.take, OpId{side.ops[op]}) > Bytes{};
+    for (std::size_t use = 0; decides && use < uses_of(side, op).size(); ++use) {
+      if (!is_alike(order, sides, base, lawful, op, use)) return true;
+    }
+  }
+  return false;
+}
+
+// Returns whether each common op has ended in all takes or in none.
+bool end_alike(const std::vector<Side>& sides) {
+  const auto has_ended = [](const Side& side, std::size_t op) {
+    return side.take.details[side.ops[op]].end < side.take.trace.end();
+  };
+  for (std::size_t op = 0; op < sides[0].ops.size(); ++op) {
+    const bool first = has_ended(sides[0], op);
+    if (!std::ranges::all_of(sides, [&](const Side& side) { return has_ended(side, op) == first; })) return false;
+  }
+  return true;
 }
 
 Bytes peak_of(const trace::Take& take) {
@@ -609,11 +668,11 @@ std::optional<CommonPart> common_part(const trace::TraceFile& file, const Grid& 
     if (i != base) sides[i].partners = Pairing(sides[base], sides[i]).run();
   }
   const Lawful lawful(grid, at);
+  if (!lawful.is_usable() || !end_alike(sides) || loses_what_decides(order, sides, base, lawful)) return std::nullopt;
   CommonPart part = Rewriting(file, order, sides, base, lawful).run();
   for (std::size_t i = 0; i < file.takes.size(); ++i) {
     const Bytes own = peak_of(file.takes[i]), made = peak_of(part.file.takes[i]);
-    ULLAGE_CHECK(made >= own, "the new take holds less than its own");
-    if (made - own > Bytes{own.count / kLoosest}) return std::nullopt;
+    if (made < own || made - own > Bytes{own.count / kLoosest}) return std::nullopt;
   }
   return part;
 }

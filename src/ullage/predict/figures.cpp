@@ -75,7 +75,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Slack>
   found.lifted = lift && lift->live + lift->bytes > peak.live;
   if (found.lifted) prediction.slack = lift->live + lift->bytes - peak.live;
   if (found.lifted) peak = {lift->at, lift->live, lift->live};
-  found.peak = peak.event.value_or(trace.end());
+  prediction.peak = peak.event.value_or(trace.end());
   found.steps = meaning.steps;
   prediction.at = prediction.take.knobs;
   prediction.owners = trace::owners_at(trace, peak, meaning.meanings, meaning.categories);
@@ -90,7 +90,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Slack>
   if (unseen > Bytes{}) add("not recorded", trace::Category::Unattributed, unseen);
   std::ranges::stable_sort(prediction.owners, std::greater<>(), &trace::Owner::bytes);
   prediction.pool_resident_peak = std::max(pool_resident(prediction.take, slack) + unseen, prediction.pool_peak);
-  tell_peak(prediction, meaning, found.peak);
+  tell_peak(prediction, meaning, prediction.peak);
   if (found.lifted) prediction.peak_op = trace.ops[lift->op.value].name;
   add_rows(prediction, outside);
   trace::ProcessFigures& process = prediction.take.process;

@@ -31,7 +31,6 @@ inline constexpr Bytes kChance = 3_MiB;
 // fills in the rest.
 struct Figures {
   Prediction prediction;
-  EventId peak;         // if the peak is before the first event: the end of the trace, because no event stands for it
   bool lifted = false;  // the slack of some op raises the peak
   trace::Steps steps;
   std::vector<Bytes> live;  // index: EventId; as in trace::Levels

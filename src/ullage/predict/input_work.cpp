@@ -14,12 +14,6 @@ namespace {
 
 namespace e = trace::event;
 
-// Has the op a threshold of its own (thresholds.h)? Such an op stays, so that the threshold is checked.
-bool has_threshold(const trace::Op& op) {
-  return std::ranges::any_of(rules(),
-                             [&](const Rule& rule) { return rule.ops != "*" && listed(rule.ops, base_name(op.name)); });
-}
-
 // Finds the ops of a take that only prepare inputs, and decides what becomes of their storages.
 class Marks final {
  public:

@@ -152,7 +152,7 @@ void judge(const Evaluation& evaluation, Figures& found) {
         prediction,
         prediction.peak_op + " makes the peak and may take scratch that follows no law, which is counted at its most");
   }
-  if (!evaluation.exact_at(found.peak)) {
+  if (!evaluation.exact_at(prediction.peak)) {
     make_bound(prediction, "at the peak several threads allocate in varying order, and the worst order is taken");
   }
   const Bytes more = growth_of_steps(found);
@@ -243,10 +243,10 @@ Result<std::optional<Prediction>> from_common_part(const trace::TraceFile& file,
   auto* prediction = std::get_if<Prediction>(&answer);
   if (prediction == nullptr) return std::optional<Prediction>();
   const trace::Trace& trace = prediction->take.trace;
-  const EventId peak = trace::find(trace, trace::levels(trace), trace::At::Peak)->event.value_or(trace.end());
   for (std::size_t i = 0; i < trace.storages.size(); ++i) {
     const trace::Storage& storage = trace.storages[i];
-    if (part->raised[i] && storage.born <= peak && peak < storage.died) prediction->lawless += storage.bytes;
+    if (part->raised[i] && storage.born <= prediction->peak && prediction->peak < storage.died)
+      prediction->lawless += storage.bytes;
   }
   make_bound(*prediction, "the sizes tried have " + count_of(part->ops, "op") + " in common, and up to " +
                               count_text(part->rest) + " more; " + to_string(prediction->lawless) +

@@ -99,11 +99,12 @@ struct Prediction {
   std::optional<LargestSquare> largest_square;
   std::optional<Bytes> memory;  // of the whole program
   // What other processes of the program hold beside this one, such as a data loader's workers or other ranks: the most
-  // of the takes, and more if they grew with the knob. No law goes over it, so it may be more.
+  // of the takes, and more if they grew with the knob. It is an estimate.
   Bytes others;
   std::optional<PlannedFit> planned;  // set if it does not fit `memory` and there is a step to plan
   std::optional<Cuda> cuda;
   trace::Take take;  // at that size, for `explain` and `plan`
+  EventId peak;      // of `take`; its end if the peak is before the first event
 
   // What the process may take of `memory`, which must be set.
   Bytes room() const { return saturating_sub(*memory, others); }

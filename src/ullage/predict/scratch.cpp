@@ -51,7 +51,7 @@ Convolution convolution_of(const OpDetail& op, bool backward) {
   Convolution result{pictures(op)};
   if (result.read.size() >= (backward ? 3u : 2u)) {
     result.weights = &result.read[backward ? 2 : 1]->sizes;
-  } else if (result.read.size() + 1 == (backward ? 3u : 2u)) {
+  } else if (result.read.size() + 1 == (backward ? 3u : 2u) && !op.outside.mapped) {  // else the weights may lack
     result.weights = &result.read.back()->sizes;
     result.has_input = false;
   }

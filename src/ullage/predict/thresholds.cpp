@@ -175,6 +175,11 @@ std::vector<Crossing> crossings(const trace::TraceFile& file, const Sequence&, c
   return found;
 }
 
+bool has_threshold(const trace::Op& op) {
+  return std::ranges::any_of(rules(),
+                             [&](const Rule& rule) { return rule.ops != "*" && listed(rule.ops, base_name(op.name)); });
+}
+
 std::string_view base_name(std::string_view op) { return op.substr(0, op.find('.')); }
 
 bool listed(std::string_view list, std::string_view op) {

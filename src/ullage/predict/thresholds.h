@@ -53,6 +53,8 @@ inline constexpr std::int64_t kThreads = -1;  // the threshold is the number of 
 inline constexpr std::int64_t kEvery = -2;    // takes and target must have the same count: bytes follow no law (law.h)
 
 std::span<const Rule> rules();
+// Has the op a threshold of its own, beside those that all ops have?
+bool has_threshold(const trace::Op& op);
 // The counts of an op that a rule compares, in the same order for every take.
 std::vector<std::int64_t> counts_of(const trace::OpDetail& op, Quantity quantity);
 

@@ -263,7 +263,7 @@ void read_recording(RunReport& report, const std::vector<const LedgerSlot*>& use
   for (const LedgerSlot* slot : used) {
     if (slot->recorded.load() == 0) continue;
     report.recorded = true;
-    report.recorded_steps = slot->recorded_steps.load();
+    report.recorded_steps = std::max(report.recorded_steps, slot->recorded_steps.load());
   }
 }
 

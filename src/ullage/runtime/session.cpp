@@ -182,6 +182,8 @@ class Running final : public Session, public PoolListener {
   }
 
   void allocated(Address at, Bytes bytes) override {
+    if (recorder_ && settings_.slot != nullptr && settings_.slot->pool_live_peak.load() == 0)
+      settings_.slot->pool_live_peak.store(bytes.count);  // at once: nobody may take the recording over now
     if (in_python_) prepare_python_later();
     if (paging_) paging_->allocating();
     if (following_) following_->follow_this_thread();
@@ -251,6 +253,7 @@ class Running final : public Session, public PoolListener {
     settings.refused_at_once = [this] { return Bytes{refused_at_once_.load()}; };
     settings.between_looks = device_->between_looks();
     settings.outside_follows_steps = device_->is_the_process();
+    settings.tree = settings_.tree;
     return settings;
   }
 

@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -96,6 +97,17 @@ class LedgerTree final : public store::Tree {
   }
   Bytes expected() override { return store::expected_of(page_, own_slot); }
   Bytes movable() override { return store::movable_of_others(page_, own_slot); }
+  bool share_pressure(bool is_under_pressure) override {
+    if (is_under_pressure) page_.pressure.store(1);
+    if (is_under_pressure && own_slot != nullptr) own_slot->followed.store(1);
+    return page_.pressure.load() != 0;
+  }
+  bool others_are_followed() override {
+    return std::ranges::all_of(page_.slots, [](const store::LedgerSlot& slot) {
+      const bool has_pool = &slot != own_slot && slot.looks_begun.load() > 0 && slot.pool_resident.load() > 0;
+      return !has_pool || slot.followed.load() != 0 || !store::is_alive(slot);
+    });
+  }
   bool is_counted() override { return counted_; }
   Bytes inherited() override { return in_child || own_slot == nullptr ? Bytes{} : store::inherited_from(*own_slot); }
   Bytes largest_program() override { return Bytes{page_.largest_program.load()}; }
@@ -185,10 +197,9 @@ bool has_had_no_tensor(const store::LedgerPage& page, std::int32_t pid) {
   return false;
 }
 
-// Is this process the one that is recorded? That is the first process of the tree that asks, or one that asks before
-// those that asked before it had a tensor.
-bool records(store::LedgerPage& page) {
-  if (page.record_file.get().empty()) return false;
+// Is this process the one that is recorded? The first process of the tree that asks is. Whoever asks later takes over
+// if the present one has had no tensor yet.
+bool is_recorded(store::LedgerPage& page) {
   std::int32_t recorder = page.recorder.load();
   while (recorder != getpid() && (recorder == 0 || has_had_no_tensor(page, recorder))) {
     if (page.recorder.compare_exchange_weak(recorder, getpid())) return true;
@@ -221,9 +232,9 @@ Session::Settings settings_of(store::Ledger* ledger, store::LedgerSlot* slot, bo
   // A card needs no tree: what other processes hold of it is measured with the card (cuda/card_use.h).
   if (ledger->page().card.load() == 0) settings.tree = new LedgerTree(ledger->page(), launched);
   settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
-  if (records(ledger->page())) {
+  if (!ledger->page().record_file.get().empty() && is_recorded(ledger->page())) {
     settings.record_file = ledger->page().record_file.get();
-    settings.is_recorded = [&page = ledger->page()] { return page.recorder.load() == getpid(); };
+    settings.is_recorded = [&page = ledger->page()] { return is_recorded(page); };
     settings.stop_after = ledger->page().stop_after.load();
     settings.end_process = [] { _exit(to_int(ExitCode::Done)); };
     settings.rehearsal = ledger->page().rehearsal.get();

@@ -91,6 +91,8 @@ class Budget final : public Limit {
   // call. Adds the most that the pool could not have had since then (needed_beside(): the outside, the margin, what
   // other processes held) and kLeastAllowance. Returns the largest such sum of all calls.
   Bytes note_least(Bytes at_once);
+  // Leaves out of the least budget what the pool could not have had since the last note_least().
+  void forget_needed() { needed_lately_.exchange({}); }
   // Returns the least budget of a run that also serves a request which was refused. `at_once`: what the pool would have
   // needed for it. Notes nothing, because the program may catch the error and go on without the request.
   Bytes least_with(Bytes at_once) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/store/ledger.h"
 
+#include "ullage/store/process_memory.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -23,6 +25,9 @@ namespace {
 
 // The ledger's descriptor is this or higher, because shells and scripts take the low ones for themselves (exec 3>file).
 constexpr int kLeastDescriptor = 100;
+
+// await_count() waits for looks for at most this part of its time.
+constexpr int kLooksShare = 3;
 
 constexpr std::size_t kMostPath = sizeof(LedgerPage::spill_folder.text);
 constexpr std::size_t kMostSizes = sizeof(LedgerPage::rehearsal.text);
@@ -221,6 +226,7 @@ LedgerSlot* Ledger::claim_slot() {
     slot.movable.store(0);
     slot.looks_begun.store(0);
     slot.looks_ended.store(0);
+    slot.followed.store(0);
     return &slot;
   }
   for (LedgerSlot& slot : page_->slots) {
@@ -311,12 +317,20 @@ bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseco
     while (!done() && std::chrono::steady_clock::now() < until) ::usleep(1000);
     return done();
   };
-  // Of n + 1 looks that have ended, one began after n had begun.
-  std::array<std::uint64_t, LedgerPage::kSlots> begun{};
-  for (std::size_t i = 0; i < begun.size(); ++i) begun[i] = page.slots[i].looks_begun.load();
+  // Of n + 1 looks that have ended, one began after n had begun. A process that has died or runs another program now
+  // never looks again.
+  struct Before {
+    std::int32_t pid = 0;
+    std::uint64_t begun = 0;
+  };
+  std::array<Before, LedgerPage::kSlots> before{};
+  for (std::size_t i = 0; i < before.size(); ++i)
+    before[i] = {page.slots[i].pid.load(), page.slots[i].looks_begun.load()};
+  const auto looks_until = std::chrono::steady_clock::now() + most / kLooksShare;
   const auto has_looked = [&](const LedgerSlot& slot) {
-    const std::uint64_t before = begun[static_cast<std::size_t>(&slot - page.slots.data())];
-    return &slot == own || before == 0 || slot.looks_ended.load() > before;
+    const auto& [pid, begun] = before[static_cast<std::size_t>(&slot - page.slots.data())];
+    if (&slot == own || begun == 0 || slot.looks_ended.load() > begun || slot.pid.load() != pid) return true;
+    return !holds_memory(pid) || std::chrono::steady_clock::now() >= looks_until;
   };
   const auto settled = [&](const LedgerSlot& slot) {
     return !is_alive(slot) || (slot.copies_expected.load() == 0 && has_looked(slot));

@@ -68,6 +68,7 @@ struct LedgerSlot {
   Word movable{0};      // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
   Word looks_begun{0};  // looks of its watch, which makes the pool give way. 0: it has no watch
   Word looks_ended{0};
+  Word followed{0};         // 1: its ops are followed, so `movable` is known
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
   Word parent{0};           // the process that made it by fork; 0: it was not made by fork
   Word copies_expected{0};  // bytes that it is still expected to copy of the pages shared by the fork at forked_at
@@ -177,6 +178,7 @@ struct LedgerPage {
   Word tree_peak{0};           // most resident bytes of the tree's processes together; 0: only one process, or a card
   Word largest_program{0};     // most bytes that one program without a pool has held
   Word room_for_programs{0};   // bytes that pools leave to programs without a pool, or have to make room for
+  Word pressure{0};            // 1: some pool of the tree is under pressure (Pager::under_pressure())
   Word programs_grow{0};       // programs without a pool that grow now
   Word programs_held_us{0};    // for how long the launcher stopped such programs until there was room, in all
   Word least_for_programs{0};  // a budget that such programs need at least; set if the run was ended because of them
@@ -280,10 +282,10 @@ Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that the others would evict before a request of the process is refused.
 Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own);
 
-// Waits until no process is expected to copy shared pages any more, no room is kept for programs, and the watch of each
-// process but that with the slot `own` has looked once from begin to end. So each has seen what others lack, and has
-// given way. Then asks the launcher to count the tree, and waits for the count. Both waits together take at most
-// `most`. Returns false if no count has come by then. `own`: null: the caller has no slot.
+// Waits until no process is expected to copy shared pages any more and no room is kept for programs. Waits also until
+// the watch of each other process has looked once from begin to end, so that it has seen what is lacking and has given
+// way; for that a third of `most` at the most. Then asks the launcher to count the tree, and waits for the count. All
+// this takes at most `most`. Returns false if no count has come by then. `own`: the caller's slot; null: it has none.
 bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is lower.

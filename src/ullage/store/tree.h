@@ -22,6 +22,11 @@ class Tree {
   virtual Bytes expected() = 0;
   // The part of others() that the others would evict before a request of this process is refused.
   virtual Bytes movable() = 0;
+  // Tells the others whether this process's pool is under pressure, so that its ops are followed. Returns whether any
+  // pool of the tree is. Then all follow their ops, because movable() is known only so.
+  virtual bool share_pressure(bool is_under_pressure) = 0;
+  // Do all others that have a pool follow their ops?
+  virtual bool others_are_followed() = 0;
   // Does a launcher count them? Else others() knows only what they say of themselves.
   virtual bool is_counted() = 0;
   // The part of others() that children of this process hold only because it was in its pool at the fork. Had this

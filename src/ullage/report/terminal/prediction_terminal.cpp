@@ -57,11 +57,10 @@ Lines headline(const Prediction& prediction, const TerminalStyle& style) {
   for (const std::string& line : wrap(clean(head, style.unicode), style.width)) lines.push_back(bold(line, style));
   if (!prediction.why.empty()) add_wrapped(prediction.why, 2, kWhyLines, style, lines);
   if (prediction.others > Bytes{}) {
-    add_wrapped(
-        fmt::format("Other processes, such as a data loader's workers or other ranks, hold {} beside it, by what they "
-                    "held in the runs; it may be more",
-                    to_string(prediction.others)),
-        0, 2, style, lines);
+    add_wrapped(fmt::format("Other processes, such as a data loader's workers or other ranks, are expected to hold {}, "
+                            "judging by the runs; it may be more",
+                            to_string(prediction.others)),
+                0, 2, style, lines);
   }
   return lines;
 }

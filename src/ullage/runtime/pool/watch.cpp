@@ -33,6 +33,8 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
+constexpr std::uint64_t kMostWaitingForOthersUs = 1'000'000;
+
 std::uint64_t now_us() {
   using namespace std::chrono;
   return static_cast<std::uint64_t>(duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count());
@@ -93,6 +95,7 @@ void Watch::foresee() {
 }
 
 void Watch::look(bool final_look) {
+  if (settings_.tree != nullptr && settings_.tree->share_pressure(pager_.under_pressure())) pager_.follow_from_now_on();
   if (slot_ != nullptr) slot_->looks_begun.fetch_add(1);
   const Bytes foreseen = growth_to_come_;
   Bytes given_back = pager_.trim(foreseen);
@@ -137,7 +140,21 @@ void Watch::write_moves() {
   // The bytes outside the pool may have grown since the request was refused.
   const Bytes refused = settings_.refused_at_once ? settings_.refused_at_once() : Bytes{};
   if (refused > Bytes{}) store::raise_to(slot_->refused_least, budget_.least_with(refused).count);
+  if (awaits_others()) {
+    budget_.forget_needed();
+    return;
+  }
   store::raise_to(slot_->least_budget, budget_.note_least(pager_.take_at_once()).count);
+}
+
+// While ops of others are not followed yet, all that their pools hold counts, and the least budget would be too high.
+bool Watch::awaits_others() {
+  if (settings_.tree == nullptr || settings_.tree->others_are_followed()) {
+    waiting_since_us_ = 0;
+    return false;
+  }
+  if (waiting_since_us_ == 0) waiting_since_us_ = now_us();
+  return now_us() - waiting_since_us_ < kMostWaitingForOthersUs;
 }
 
 void Watch::check_breach() {

@@ -8,6 +8,7 @@
 #include "ullage/store/ledger.h"
 #include "ullage/store/outside_growth.h"
 #include "ullage/store/pager.h"
+#include "ullage/store/tree.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -29,6 +30,7 @@ class Watch final {
     std::function<Bytes()> peak;                   // the most that the process held so far
     std::function<Bytes()> refused_at_once;      // Shortage::at_once of the last refused request, or zero; may be empty
     std::chrono::milliseconds between_looks{8};  // see BudgetedDevice::between_looks()
+    store::Tree* tree = nullptr;                 // the others that share the budget; null: there are none
     bool outside_follows_steps = true;           // each step updates the reserve for the outside; not on a card
   };
   // The pager, the budget and all that the settings refer to must never be destroyed.
@@ -74,6 +76,7 @@ class Watch final {
   void foresee();
   void write_moves();
   void check_growth(std::uint64_t step);
+  bool awaits_others();
   void check_breach();
   void tell(const std::string& text);
 
@@ -86,8 +89,9 @@ class Watch final {
   std::uint64_t steps_ = 0;
   std::uint64_t step_began_us_ = 0;
   std::uint64_t warned_steps_left_ = UINT64_MAX;
-  Bytes last_outside_;    // Budget::outside_beside_files() at the last look
-  Bytes growth_to_come_;  // how much the outside may grow before the next look
+  std::uint64_t waiting_since_us_ = 0;  // for others to follow their ops; 0: it does not wait
+  Bytes last_outside_;                  // Budget::outside_beside_files() at the last look
+  Bytes growth_to_come_;                // how much the outside may grow before the next look
 
   // Of make_way().
   std::mutex lock_;
