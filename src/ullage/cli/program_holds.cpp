@@ -126,7 +126,7 @@ void ProgramHolds::see_who_stands_at_the_edge(Bytes held, Clock::time_point now)
     const bool stands = guards && left < std::max(kEdge, one.grown * 2);
     if (one.at_edge && (!guards || left >= kEdge)) go_on(one, now);
     if (one.is_stopped()) {
-      if (had_a_gap) one.since = now;
+      if (had_a_gap && one.at_edge) one.since = now;
       if (one.at_edge && now - one.since >= kLongestTurn && !too_little_) {
         const Bytes more = std::max(saturating_sub(Bytes{page_.largest_program.load()}, one.resident), kLeastRoom);
         too_little_ = TooLittle{one.pid, one.resident, held, held + more + store::Budget::kMargin};
