@@ -41,6 +41,26 @@ ForkedChild child_with(Bytes held) {
   return ForkedChild([held] { hold(held); });
 }
 
+// dd takes kHeld at once.
+void start_dd(pid_t& program) {
+  static_assert(kHeld == 64_MiB);
+  char* words[] = {const_cast<char*>("dd"), const_cast<char*>("if=/dev/zero"), const_cast<char*>("of=/dev/null"),
+                   const_cast<char*>("bs=64M"), nullptr};
+  ASSERT_EQ(posix_spawnp(&program, "dd", nullptr, nullptr, words, environ), 0);
+}
+
+// Returns whether the kernel tells of such a change of the child within ten seconds. An ended one is not reaped.
+bool is_told_of(pid_t child, int change) {
+  for (int waits = 0; waits < 2000; ++waits) {
+    siginfo_t info = {};
+    if (waitid(P_PID, static_cast<id_t>(child), &info, change | WNOHANG | WNOWAIT) == 0 && info.si_pid == child) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
 std::optional<std::vector<TreeMember>> counted_tree(store::LedgerPage& page, std::int32_t root) {
   std::optional<std::vector<TreeMember>> tree = count_tree(page, root);
   if (tree) note_count(page, *tree);
@@ -353,7 +373,7 @@ TEST_F(TreeWatchTest, CountsNoResidentBytesWhereTheBudgetIsACards) {
 
 // As a compiler does that the program starts.
 TEST_F(TreeWatchTest, CountsAtOnceWhenAProcessStartsThatHasNoSlot) {
-  const TreeWatch watch(*page, getpid(), std::chrono::hours(1));
+  const TreeWatch watch(*page, getpid(), {.between_counts = std::chrono::hours(1)});
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the first count is of this process alone
   const ForkedChild child = child_with(kHeld);
   for (int waits = 0; waits < 2000 && Bytes{page->tree_peak.load()} < kHeld; ++waits) {
@@ -386,9 +406,7 @@ TEST_F(TreeWatchTest, FollowsWhoStartedSinceTheCount) {
   EXPECT_EQ(page->tree_peak.load(), 0u);
   EXPECT_EQ(page->largest_program.load(), 0u);
   pid_t program = 0;
-  char* words[] = {const_cast<char*>("dd"), const_cast<char*>("if=/dev/zero"), const_cast<char*>("of=/dev/null"),
-                   const_cast<char*>("bs=64M"), nullptr};
-  ASSERT_EQ(posix_spawnp(&program, "dd", nullptr, nullptr, words, environ), 0);
+  ASSERT_NO_FATAL_FAILURE(start_dd(program));
   for (int waits = 0; waits < 2000 && Bytes{own.others.load()} < kHeld; ++waits) {
     follow_tree(*page, alone, {program});
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -408,9 +426,7 @@ TEST_F(TreeWatchTest, HoldsAProgramThatPassesTheBudget) {
   pid_t program = 0;
   {
     const TreeWatch watch(*page, getpid());
-    char* words[] = {const_cast<char*>("dd"), const_cast<char*>("if=/dev/zero"), const_cast<char*>("of=/dev/null"),
-                     const_cast<char*>("bs=64M"), nullptr};
-    ASSERT_EQ(posix_spawnp(&program, "dd", nullptr, nullptr, words, environ), 0);
+    ASSERT_NO_FATAL_FAILURE(start_dd(program));
     for (int waits = 0; waits < 4000 && page->programs_held_us.load() == 0; ++waits) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -418,6 +434,36 @@ TEST_F(TreeWatchTest, HoldsAProgramThatPassesTheBudget) {
   kill(program, SIGKILL);
   waitpid(program, nullptr, 0);
   EXPECT_GT(page->programs_held_us.load(), 0u);
+}
+
+// As Ctrl-C would, which reaches no process that is stopped.
+TEST_F(TreeWatchTest, LetsAProgramGoOnThatIsToReceiveASignal) {
+  page->budget.store((beside + kHeld / 2).count);
+  pid_t program = 0;
+  {
+    const TreeWatch watch(*page, getpid());
+    ASSERT_NO_FATAL_FAILURE(start_dd(program));
+    EXPECT_TRUE(is_told_of(program, WUNTRACED)) << "the pool has nothing to give";
+    const SignalForwarder signals;
+    EXPECT_EQ(raise(SIGHUP), 0);
+    EXPECT_TRUE(is_told_of(program, WCONTINUED));
+    EXPECT_FALSE(watch.has_ended_it());
+  }
+  kill(program, SIGKILL);
+  waitpid(program, nullptr, 0);
+}
+
+TEST_F(TreeWatchTest, EndsATreeThatDoesNotFitThoughThePoolsGaveAll) {
+  page->budget.store((beside + kHeld / 2).count);
+  const ForkedChild root([] {
+    pid_t program = 0;
+    start_dd(program);
+  });
+  const TreeWatch watch(*page, root.pid(), {.longest_turn = std::chrono::milliseconds(300)});
+  ASSERT_TRUE(is_told_of(root.pid(), WEXITED));
+  EXPECT_TRUE(watch.has_ended_it());
+  EXPECT_EQ(page->too_little.get().substr(0, 12), "dd (process ");
+  EXPECT_GT(page->least_for_programs.load(), page->budget.load());
 }
 
 TEST_F(TreeWatchTest, LooksUntilItEnds) {

@@ -101,13 +101,19 @@ void ProgramHolds::forget_those_not_in(const std::vector<Program>& programs, Clo
 void ProgramHolds::let_overdue_go_on(Clock::time_point now) {
   for (Known& one : known_) {
     if (!one.is_stopped() || one.at_edge) continue;
-    if (now - one.since < (one.waits_for_turn ? kLongestTurn : kLongest)) continue;
+    if (now - one.since < (one.waits_for_turn ? longest_turn_ : kLongest)) continue;
     if (one.waits_for_turn) {
       one.needs_turn = false;
     } else {
       in_vain_ = true;
     }
     go_on(one, now);
+  }
+}
+
+void ProgramHolds::let_all_go_on(Clock::time_point now) {
+  for (Known& one : known_) {
+    if (one.is_stopped()) go_on(one, now);
   }
 }
 
@@ -127,7 +133,7 @@ void ProgramHolds::see_who_stands_at_the_edge(Bytes held, Clock::time_point now)
     if (one.at_edge && (!guards || left >= kEdge)) go_on(one, now);
     if (one.is_stopped()) {
       if (had_a_gap && one.at_edge) one.since = now;
-      if (one.at_edge && now - one.since >= kLongestTurn && !too_little_) {
+      if (one.at_edge && now - one.since >= longest_turn_ && !too_little_) {
         const Bytes more = std::max(saturating_sub(Bytes{page_.largest_program.load()}, one.resident), kLeastRoom);
         too_little_ = TooLittle{one.pid, one.resident, held, held + more + store::Budget::kMargin};
       }

@@ -47,8 +47,9 @@ class ProgramHolds final {
   // For how long room is kept for a program that does not grow, and for how long such a program has its turn.
   static constexpr std::chrono::milliseconds kKept{500};
 
-  // The page must outlive the object.
-  explicit ProgramHolds(store::LedgerPage& page) : page_(page) {}
+  // The page must outlive the object. `longest_turn`: only tests change it.
+  explicit ProgramHolds(store::LedgerPage& page, std::chrono::milliseconds longest_turn = kLongestTurn)
+      : page_(page), longest_turn_(longest_turn) {}
   // Lets all programs go on.
   ~ProgramHolds();
   ProgramHolds(const ProgramHolds&) = delete;
@@ -62,6 +63,9 @@ class ProgramHolds final {
   // Lets those go on that were held for kLongest, or waited for their turn for kLongestTurn. For when it is not known
   // what the processes hold.
   void let_overdue_go_on(Clock::time_point now = Clock::now());
+  // Lets all programs go on that are stopped. A later look may stop them again. For when a signal arrived, which a
+  // stopped program would not receive.
+  void let_all_go_on(Clock::time_point now = Clock::now());
 
   // The budget is too small for what programs take.
   struct TooLittle {
@@ -106,6 +110,7 @@ class ProgramHolds final {
   void forget_those_not_in(const std::vector<Program>& programs, Clock::time_point now);
 
   store::LedgerPage& page_;
+  const std::chrono::milliseconds longest_turn_;
   std::vector<Known> known_;
   Bytes room_{};          // for programs that grow, if the pools gave what they can; as of the last look
   bool in_vain_ = false;  // a program was held for room for kLongest, and there was no room since

@@ -21,7 +21,9 @@ constexpr pid_t kNoChild = -1;  // its object has no process yet
 // Global, because a signal handler can reach nothing else. For each object: the process that signals are passed on to.
 std::array<std::atomic<pid_t>, kMostObjects> g_children{};
 std::atomic<int> g_received{0};
-static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+std::atomic<unsigned> g_times_received{0};
+static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
+              std::atomic<unsigned>::is_always_lock_free);
 std::mutex g_lock;  // for the next two, and for finding a free place above
 std::size_t g_objects = 0;
 std::array<struct sigaction, kForwarded.size()> g_before;
@@ -29,6 +31,7 @@ std::array<struct sigaction, kForwarded.size()> g_before;
 void handle(int number, siginfo_t* info, void*) {
   const int kept = errno;
   g_received.store(number);
+  g_times_received.fetch_add(1);
   // si_code up to 0 (SI_USER, SI_QUEUE, SI_TKILL): a process sent it. Above 0: the kernel did, for the terminal.
   for (const std::atomic<pid_t>& one : g_children) {
     const pid_t child = one.load();
@@ -91,5 +94,7 @@ void SignalForwarder::undo_in_child() {
 void SignalForwarder::forward_to(pid_t child) { child_->store(child > 0 ? child : kNoChild); }
 
 int SignalForwarder::received() { return g_received.load(); }
+
+unsigned SignalForwarder::times_received() { return g_times_received.load(); }
 
 }  // namespace ullage::cli

@@ -36,6 +36,8 @@ class SignalForwarder final {
   // Returns the last of these signals that arrived while an object of this class lived, even if it was not passed on.
   // Returns 0 if none did. A new object forgets it, unless another object lives.
   static int received();
+  // Returns how many of them arrived since this process began.
+  static unsigned times_received();
 
  private:
   std::atomic<pid_t>* child_ = nullptr;  // this object's place in the list that the handler reads

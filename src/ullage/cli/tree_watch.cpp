@@ -294,11 +294,11 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
   return look;
 }
 
-TreeWatch::TreeWatch(store::LedgerPage& page, std::int32_t root, std::chrono::milliseconds between)
+TreeWatch::TreeWatch(store::LedgerPage& page, std::int32_t root, Settings settings)
     : page_(page),
       root_(root),
-      between_(between),
-      holds_(page),
+      between_(settings.between_counts),
+      holds_(page, settings.longest_turn),
       follower_(make_thread([this] { follow(); })),
       counter_(make_thread([this] { count(); })) {}
 
@@ -354,6 +354,8 @@ void TreeWatch::drop_counted(std::vector<std::int32_t>& pids) const {
 bool TreeWatch::is_due() {
   look_for_newcomers();
   const std::optional<TreeLook> look = follow_tree(page_, tree_, newcomers_);
+  const unsigned signals = SignalForwarder::times_received();
+  if (std::exchange(signals_, signals) != signals) holds_.let_all_go_on();
   if (look) holds_.look(look->programs, look->held);
   if (!look) holds_.let_overdue_go_on();
   end_if_too_little();
@@ -366,9 +368,9 @@ void TreeWatch::end_if_too_little() {
   const std::optional<ProgramHolds::TooLittle> found = holds_.too_little();
   if (!found || has_ended_it_) return;
   page_.too_little.set(fmt::format(
-      "a process of the program that has no pool, {} ({}), needs more than its {}; all processes together hold {} of "
-      "the "
-      "budget of {}, and nothing more can be moved out; the run was ended before they would pass the budget",
+      "{} (process {}) is a program without a pool, so nothing of its {} can be moved out, and it needs more; all "
+      "processes together hold {} of the budget of {}, and the pools have nothing left to move out; so the run was "
+      "ended",
       store::name_of(found->pid), found->pid, to_string(found->resident), to_string(found->held),
       to_string(Bytes{page_.budget.load()})));
   page_.least_for_programs.store(found->needed.count);

@@ -6,6 +6,7 @@
 // sum over processes is wrong, or counts take too much time.
 
 #include "ullage/cli/program_holds.h"
+#include "ullage/cli/signals.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
 
@@ -71,9 +72,13 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
 // follows the tree while the other counts, because processes may use up a budget's margin before a count is done.
 class TreeWatch final {
  public:
-  // The time between two counts, if nothing calls for one, is `between`, or more if a count takes long.
-  static constexpr std::chrono::milliseconds kBetweenCounts{50};
-  TreeWatch(store::LedgerPage& page, std::int32_t root, std::chrono::milliseconds between = kBetweenCounts);
+  struct Settings {  // only tests change them
+    // The time between two counts, if nothing calls for one, is this, or more if a count takes long.
+    std::chrono::milliseconds between_counts{50};
+    std::chrono::milliseconds longest_turn = ProgramHolds::kLongestTurn;
+  };
+  TreeWatch(store::LedgerPage& page, std::int32_t root, Settings settings);
+  TreeWatch(store::LedgerPage& page, std::int32_t root) : TreeWatch(page, root, Settings{}) {}
   ~TreeWatch();
   // Returns whether this object has ended the program because the budget is too small for what its programs without a
   // pool take (ProgramHolds::too_little()). LedgerPage::too_little says why.
@@ -105,8 +110,9 @@ class TreeWatch final {
   bool unready_ = false;                 // one of them still had its parent's memory
   std::vector<std::int32_t> newcomers_;  // processes of the tree that no count has met
   ProgramHolds holds_;
-  std::vector<TreeMember> tree_;    // of the last count
-  Clock::time_point next_count_{};  // the next count is no later than this
+  unsigned signals_ = SignalForwarder::times_received();  // as of the last look
+  std::vector<TreeMember> tree_;                          // of the last count
+  Clock::time_point next_count_{};                        // the next count is no later than this
   Clock::time_point least_rest_{};  // the next count is no earlier than this, unless a process asks, is new or ended
   std::thread follower_, counter_;
 };
