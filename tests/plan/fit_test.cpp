@@ -3,6 +3,7 @@
 #include "ullage/plan/fit.h"
 
 #include "small_training.h"
+#include "ullage/base/sizes.h"
 #include "ullage/plan/model/room.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ struct Fake {
     };
     const auto verify = [&](const Schedule&, Bytes budget) -> Result<Verified> {
       Verified verified;
-      verified.resident = budget + pages(tries), verified.levels = {budget};
+      verified.peak = budget, verified.resident = budget + pages(tries), verified.levels = {budget};
       return verified;
     };
     return fit_pages(memory, beside, make, verify);
@@ -65,16 +66,20 @@ TEST(PlanPages, SetsAsideWhatAPlanNeedsOnTop) {
   EXPECT_EQ(paged->levels, (Table<OpIndex, Bytes>{paged->plan.budget}));
 }
 
+// Each time more than is left free for pages after the try before.
+Bytes ever_more(int tries) { return 2_MiB * (1ULL << (tries * (tries + 3) / 2)); }
+
 TEST(PlanPages, OfNoPlanThatFitsSaysSoAndWhatTheLastOneNeeds) {
-  Fake fake{[](int tries) { return 3_MiB * static_cast<std::uint64_t>(tries); }};
-  const Result<Fit> paged = fake.ask(400_MiB);
+  Fake fake{ever_more};
+  const Bytes memory = ever_more(7);
+  const Result<Fit> paged = fake.ask(memory);
   ASSERT_TRUE(paged);
   EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Infeasible);
   EXPECT_EQ(paged->plan.schedule, Schedule{});
   EXPECT_TRUE(paged->levels.empty());
   EXPECT_EQ(paged->plan.least_set_by, "op");
-  EXPECT_EQ(paged->beside.rounding, 3_MiB * static_cast<std::uint64_t>(fake.tries));
-  EXPECT_GT(paged->beside.memory_for(paged->plan.least), 400_MiB) << "what is named is more than what was asked for";
+  EXPECT_EQ(paged->beside.rounding, ever_more(fake.tries));
+  EXPECT_GT(paged->beside.memory_for(paged->plan.least), memory) << "what is named is more than what was asked for";
 }
 
 TEST(PlanPages, ThatAreJustWhatThereIsFit) {
@@ -85,12 +90,41 @@ TEST(PlanPages, ThatAreJustWhatThereIsFit) {
 
 // The plan of the last try is verified, too: it may be the one that fits.
 TEST(PlanPages, ThatFitAtTheLastTryFit) {
-  Fake fake{[](int tries) { return 1_MiB * static_cast<std::uint64_t>(std::min(tries + 1, 5)); }};
-  const Result<Fit> paged = fake.ask(400_MiB);
+  Fake fake{[](int tries) { return tries < 6 ? ever_more(tries) : 1_MiB; }};
+  const Result<Fit> paged = fake.ask(ever_more(7));
   ASSERT_TRUE(paged);
-  EXPECT_EQ(fake.tries, 5);
+  EXPECT_EQ(fake.tries, 6);
   EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Planned);
-  EXPECT_EQ(paged->beside.rounding, 5_MiB);
+}
+
+// Each plan peaks a little below its budget, and fills whole slabs: as many as the plan before, if the budget is hardly
+// smaller.
+TEST(PlanPages, ThatComeInSlabsFitAfterAFewTries) {
+  int tries = 0;
+  Bytes peak;
+  const auto make = [&](Bytes budget) {
+    ++tries;
+    peak = Bytes{budget.count / 20'480 * 20'480};
+    Plan plan;
+    plan.outcome = Plan::Outcome::Planned;
+    plan.budget = budget, plan.peak = peak;
+    return plan;
+  };
+  const auto verify = [&](const Schedule&, Bytes) -> Result<Verified> {
+    Verified verified;
+    verified.peak = peak, verified.resident = Bytes{(peak + 3_MiB + 256_KiB).count / (256_KiB).count * (256_KiB).count};
+    return verified;
+  };
+  for (const Bytes more : {0_KiB, 10_KiB, 60_KiB, 130_KiB, 200_KiB, 250_KiB}) {
+    tries = 0;
+    const Bytes memory = 400_MiB + more;
+    const Result<Fit> paged = fit_pages(memory, BesideTensors{.rounding = 3_MiB}, make, verify);
+    ASSERT_TRUE(paged);
+    EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Planned) << to_string(more);
+    EXPECT_LE(paged->beside.memory_for(paged->plan.budget), memory);
+    EXPECT_GE(paged->plan.budget + 2_MiB, BesideTensors{.rounding = 3_MiB}.budget_of(memory))
+        << "not lower than needed";
+  }
 }
 
 TEST(PlanPages, WhatTheVerifierRefusesIsAnError) {

@@ -14,7 +14,7 @@ namespace ullage::plan {
 namespace {
 
 // Each try plans and verifies.
-constexpr int kPageTries = 5;
+constexpr int kPageTries = 6;
 constexpr int kLeastTries = 6;
 
 // The part of a pool's limit that a plan may fill with pages. It leaves the rest free (room.h says why).
@@ -117,6 +117,7 @@ void hold_in_place(Step& step, std::span<const Bytes> sizes) {
 
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify) {
   Fit made{{}, beside, {}};
+  Bytes needed{};  // by the last plan
   for (int tries = 0; tries < kPageTries; ++tries) {
     // If nothing is left for tensors, asks for one byte: the answer then names the least budget that would do.
     const Bytes budget = std::max(made.beside.budget_of(memory), Bytes{1});
@@ -128,8 +129,14 @@ Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan&
       made.levels = std::move(verified.levels);
       return made;
     }
-    made.beside.rounding += verified.resident - pages;
+    // Small storages share slabs, so a plan of a slightly smaller budget may fill as many pages, and be the same plan
+    // if its peak is below that budget. So the next budget is below this plan's peak, and each later one is lower by
+    // more.
+    const Bytes excess = verified.resident - pages;
+    needed = std::max(made.beside.rounding + excess, saturating_sub(verified.resident, verified.peak));
+    made.beside.rounding = needed + (tries > 0 ? excess * (1U << tries) : Bytes{});
   }
+  made.beside.rounding = needed;
   made.plan = without_plan(made.plan);
   return made;
 }

@@ -83,7 +83,7 @@ using MakePlan = std::function<Plan(Bytes budget)>;
 using VerifyPlan = std::function<Result<Verified>(const Schedule&, Bytes budget)>;
 
 // Plans with `beside.rounding`, which is that of the plain step. If the plan's pages take more, reserves that too and
-// plans again. After five tries it gives up. Then the plan is Infeasible, and its `least` is the budget of the last
+// plans again. After six tries it gives up. Then the plan is Infeasible, and its `least` is the budget of the last
 // try, for which the returned rounding suffices. Returns an error only if the verifier does.
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify);
 
