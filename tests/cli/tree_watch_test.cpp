@@ -323,7 +323,12 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   slot.copies_expected.store((3_MiB).count);
   EXPECT_GE(follow_tree(*page, tree)->copied, kHeld - 1_MiB);
   EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";
+  EXPECT_GE(Bytes{page->copies_guessed.load()}, kHeld - 1_MiB) << "by its page faults alone, this might be wrong";
+  EXPECT_EQ(store::expected_of(*page, &own), Bytes{page->copies_guessed.load()}) << "no part of the least budget";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it also shares pages with the rest of the system
+  EXPECT_TRUE(counted_tree(*page, getpid()));
+  EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
+  EXPECT_LT(Bytes{page->copies_guessed.load()}, 1_MiB) << "now it is counted";
   kill(pids[1], SIGKILL);
   munmap(shared, kHeld.count);
 }

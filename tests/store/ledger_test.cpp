@@ -359,6 +359,9 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   ledger.page().room_for_programs.store((32_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 147_MiB);
   EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB) << "they do not hold it yet";
+  ledger.page().copies_guessed.store((9_MiB).count);
+  EXPECT_EQ(others_of(ledger.page(), own), 147_MiB) << "it is in what the launcher wrote";
+  EXPECT_EQ(expected_of(ledger.page(), own), 41_MiB) << "they may not hold it";
 }
 
 TEST_F(LedgerTest, WhatOthersWouldEvictIsOfThoseThatLive) {

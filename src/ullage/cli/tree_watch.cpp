@@ -129,16 +129,18 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
   return saturating_sub(once, counted);
 }
 
-// Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures.
-// `guessed` bytes of them are an estimate, and are left out of the peak. Returns the sum.
-Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes guessed = {}) {
+// Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures. Of
+// these, `copied` bytes may be copies of shared pages, and `uncounted` bytes are of processes that no count has met.
+// Neither are in the peak. Returns the sum.
+Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes copied = {}, Bytes uncounted = {}) {
   Bytes total{};
   for (const TreeMember& member : tree) total += member.proportional;
   for (store::LedgerSlot& slot : page.slots) {
     const auto own = std::ranges::find(tree, slot.pid.load(), &TreeMember::pid);
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
   }
-  store::raise_to(page.tree_peak, saturating_sub(total, guessed).count);
+  page.copies_guessed.store(copied.count);
+  store::raise_to(page.tree_peak, saturating_sub(total, copied + uncounted).count);
   return total;
 }
 
@@ -280,17 +282,17 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     member.proportional += copies;
     copied += copies;
   }
-  Bytes guessed = copied;
+  Bytes uncounted{};
   for (const std::int32_t pid : newcomers) {
     if (!runs_a_program(pid)) continue;
     TreeMember& member = now.emplace_back();
     member.pid = pid;
     member.resident.anonymous = member.proportional = store::resident_pages_of(pid).anonymous;
     member.runs_a_program = true;
-    guessed += member.proportional;
+    uncounted += member.proportional;
   }
   TreeLook look{.copied = copied, .held = {}, .programs = programs_of(page, now)};
-  if (now.size() > 1) look.held = tell(page, now, guessed);
+  if (now.size() > 1) look.held = tell(page, now, copied, uncounted);
   return look;
 }
 

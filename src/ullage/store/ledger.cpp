@@ -285,6 +285,7 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
 
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
   Bytes sum = lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
+  if (own != nullptr) sum += std::min(Bytes{page.copies_guessed.load()}, Bytes{own->others.load()});
   for (const LedgerSlot& slot : page.slots) {
     if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
   }

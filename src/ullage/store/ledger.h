@@ -166,7 +166,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 21;
+  static constexpr std::uint32_t kLayout = 22;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -176,6 +176,7 @@ struct LedgerPage {
   Word card{0};                // number of the budgeted card plus 1; 0: the budget is the process's memory
   Word host_memory{0};         // most bytes of locked host memory for tensors evicted from the card
   Word tree_peak{0};           // most resident bytes of the tree's processes together; 0: only one process, or a card
+  Word copies_guessed{0};      // the part of each LedgerSlot::others that only may be copies of shared pages
   Word largest_program{0};     // most bytes that one program without a pool has held
   Word room_for_programs{0};   // bytes that pools leave to programs without a pool, or have to make room for
   Word pressure{0};            // 1: some pool of the tree is under pressure (Pager::under_pressure())
@@ -276,7 +277,8 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
 Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that is expected and not there yet: copies_expected, lacking and room_for_programs.
+// The part of others_of() that is expected and not there yet, or may not be: copies_expected, copies_guessed, lacking
+// and room_for_programs.
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
 
 // The part of others_of() that the others would evict before a request of the process is refused.
