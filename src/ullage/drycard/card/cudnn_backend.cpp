@@ -118,7 +118,7 @@ struct Descriptor {
   std::map<int, Value> values;
 };
 
-std::size_t width_of(int type) {
+std::size_t attribute_width(int type) {
   switch (type) {
     case 0:   // handle
     case 3:   // 64 bit integer
@@ -144,7 +144,7 @@ int give_number(std::int64_t wanted, std::int64_t* count, void* out, std::int64_
 
 int read_back(const Descriptor& descriptor, int name, int type, std::int64_t wanted, std::int64_t* count, void* out) {
   const auto it = descriptor.values.find(name);
-  const std::size_t width = width_of(type);
+  const std::size_t width = attribute_width(type);
   if (it == descriptor.values.end()) {
     // For a value that was never set, the count is 0 and the bytes are zeros. Descriptors that the caller asks to be
     // filled in stay as they are.
@@ -208,7 +208,7 @@ ULLAGE_CARD_API int cudnnBackendSetAttribute(void* descriptor, int name, int typ
   Descriptor::Value& value = static_cast<Descriptor*>(descriptor)->values[name];
   value.count = count;
   const auto* bytes = static_cast<const char*>(values);
-  value.bytes.assign(bytes, bytes + static_cast<std::size_t>(count) * width_of(type));
+  value.bytes.assign(bytes, bytes + static_cast<std::size_t>(count) * attribute_width(type));
   return 0;
 }
 ULLAGE_CARD_API int cudnnBackendGetAttribute(void* descriptor, int name, int type, std::int64_t wanted,

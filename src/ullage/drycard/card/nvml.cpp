@@ -19,10 +19,10 @@ constexpr int kNvmlNotSupported = 3;
 constexpr int kNvmlNotFound = 6;
 constexpr int kNvmlTooSmall = 7;
 
-struct Memory {
+struct MemoryInfo {
   unsigned long long total, free, used;
 };
-struct Memory2 {
+struct MemoryInfo2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
 };
@@ -70,7 +70,7 @@ int put_text(char* text, unsigned length, const std::string& what) {
   return kNvmlSuccess;
 }
 
-Memory memory_of(int card) {
+MemoryInfo memory_of(int card) {
   const unsigned long long total = machine().model.total;
   const unsigned long long used = taken_bytes(card);
   return {total, total > used ? total - used : 0, used};
@@ -178,14 +178,14 @@ ULLAGE_CARD_API int nvmlDeviceGetUUID(void* handle, char* text, unsigned length)
 ULLAGE_CARD_API int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* info) {
   return card_of(handle) < 0 ? kNvmlInvalidArgument : put_pci(info, card_of(handle));
 }
-ULLAGE_CARD_API int nvmlDeviceGetMemoryInfo(void* handle, Memory* memory) {
+ULLAGE_CARD_API int nvmlDeviceGetMemoryInfo(void* handle, MemoryInfo* memory) {
   if (card_of(handle) < 0) return kNvmlInvalidArgument;
   *memory = memory_of(card_of(handle));
   return kNvmlSuccess;
 }
-ULLAGE_CARD_API int nvmlDeviceGetMemoryInfo_v2(void* handle, Memory2* memory) {
+ULLAGE_CARD_API int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryInfo2* memory) {
   if (card_of(handle) < 0) return kNvmlInvalidArgument;
-  const Memory known = memory_of(card_of(handle));
+  const MemoryInfo known = memory_of(card_of(handle));
   *memory = {memory->version, known.total, 0, known.free, known.used};
   return kNvmlSuccess;
 }
