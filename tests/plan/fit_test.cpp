@@ -17,6 +17,7 @@ namespace {
 // A planner whose plans fill their budget, and a verifier that adds `pages(try)` to each plan's bytes.
 struct Fake {
   std::function<Bytes(int)> pages;
+  Bytes floor{};  // no plan is for less
   BesideTensors beside{140_MiB, 8_MiB, 1_MiB};
   int tries = 0;
 
@@ -24,7 +25,7 @@ struct Fake {
     const auto make = [&](Bytes budget) {
       ++tries;
       Plan plan;
-      plan.outcome = Plan::Outcome::Planned;
+      plan.outcome = budget < floor ? Plan::Outcome::Infeasible : Plan::Outcome::Planned;
       plan.budget = plan.peak = budget, plan.plain_peak = 900_MiB, plan.least = 10_MiB, plan.least_set_by = "op";
       plan.schedule.actions.emplace_back();
       return plan;
@@ -102,6 +103,7 @@ TEST(PlanPages, ThatFitAtTheLastTryFit) {
 TEST(PlanPages, ThatComeInSlabsFitAfterAFewTries) {
   int tries = 0;
   Bytes peak;
+  const auto pages = [&] { return Bytes{(peak + 3_MiB + 256_KiB).count / (256_KiB).count * (256_KiB).count}; };
   const auto make = [&](Bytes budget) {
     ++tries;
     peak = Bytes{budget.count / 20'480 * 20'480};
@@ -112,19 +114,31 @@ TEST(PlanPages, ThatComeInSlabsFitAfterAFewTries) {
   };
   const auto verify = [&](const Schedule&, Bytes) -> Result<Verified> {
     Verified verified;
-    verified.peak = peak, verified.resident = Bytes{(peak + 3_MiB + 256_KiB).count / (256_KiB).count * (256_KiB).count};
+    verified.peak = peak, verified.resident = pages();
     return verified;
   };
   for (const Bytes more : {0_KiB, 10_KiB, 60_KiB, 130_KiB, 200_KiB, 250_KiB}) {
     tries = 0;
     const Bytes memory = 400_MiB + more;
-    const Result<Fit> paged = fit_pages(memory, BesideTensors{.rounding = 3_MiB}, make, verify);
+    const BesideTensors beside{.rounding = 3_MiB};
+    const Result<Fit> paged = fit_pages(memory, beside, make, verify);
     ASSERT_TRUE(paged);
     EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Planned) << to_string(more);
-    EXPECT_LE(paged->beside.memory_for(paged->plan.budget), memory);
-    EXPECT_GE(paged->plan.budget + 2_MiB, BesideTensors{.rounding = 3_MiB}.budget_of(memory))
-        << "not lower than needed";
+    EXPECT_LE(tries, 5);
+    EXPECT_LE(pages(), beside.budget_of(memory) + beside.rounding) << "of the plan that was taken";
+    EXPECT_GE(paged->plan.budget + 2_MiB, beside.budget_of(memory)) << "not lower than needed";
   }
+}
+
+// The third try leaves 2 MiB more free than its pages need, and no plan is for so little.
+TEST(PlanPages, AreLeftLessFreeIfThatIsTooMuch) {
+  Fake fake{[](int tries) { return tries == 1 ? 2_MiB : 3_MiB; }};
+  fake.floor = fake.beside.budget_of(400_MiB) - 3_MiB;
+  const Result<Fit> paged = fake.ask(400_MiB);
+  ASSERT_TRUE(paged);
+  EXPECT_EQ(fake.tries, 4);
+  EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Planned);
+  EXPECT_EQ(paged->beside.rounding, 3_MiB) << "what its pages take and no more";
 }
 
 TEST(PlanPages, WhatTheVerifierRefusesIsAnError) {

@@ -435,7 +435,7 @@ print(subprocess.run([sys.executable, '-c', grow]).returncode)""")
     assert (end.code, end.out, end.report["outcome"]) == (4, "", "infeasible"), end
     kept(end)
     message = end.report["message"]
-    assert "needs more than its" in message and "of the budget of 400.00 MiB" in message, end
+    assert "has no pool" in message and "of the budget of 400.00 MiB" in message, end
     assert end.report["least_budget_bytes"] > 400 * MIB and end.report["least_budget_is_partial"], end
 
 

@@ -359,9 +359,13 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   ledger.page().room_for_programs.store((32_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 147_MiB);
   EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB) << "they do not hold it yet";
-  ledger.page().copies_guessed.store((9_MiB).count);
+  own->others_guessed.store((9_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 147_MiB) << "it is in what the launcher wrote";
-  EXPECT_EQ(expected_of(ledger.page(), own), 41_MiB) << "they may not hold it";
+  EXPECT_EQ(guessed_of(own), 9_MiB);
+  EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB);
+  own->others_guessed.store((109_MiB).count);
+  EXPECT_EQ(guessed_of(own), 100_MiB) << "no more than the launcher wrote";
+  EXPECT_EQ(guessed_of(nullptr), 0_MiB);
 }
 
 TEST_F(LedgerTest, WhatOthersWouldEvictIsOfThoseThatLive) {

@@ -66,7 +66,7 @@ bool ProgramHolds::has_its_turn(const Known& program, Clock::time_point now) con
 }
 
 void ProgramHolds::stop(Known& program, Why why, Clock::time_point now) {
-  if (!may_be_stopped(program.pid)) return;
+  if (now < stops_none_until_ || !may_be_stopped(program.pid)) return;
   const auto process = static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0));
   if (process < 0) return;  // it has ended, or the kernel is older than 5.3
   if (::syscall(SYS_pidfd_send_signal, process, SIGSTOP, nullptr, 0) != 0) {
@@ -112,6 +112,7 @@ void ProgramHolds::let_overdue_go_on(Clock::time_point now) {
 }
 
 void ProgramHolds::let_all_go_on(Clock::time_point now) {
+  stops_none_until_ = now + kKept;
   for (Known& one : known_) {
     if (one.is_stopped()) go_on(one, now);
   }

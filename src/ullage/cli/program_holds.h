@@ -63,8 +63,8 @@ class ProgramHolds final {
   // Lets those go on that were held for kLongest, or waited for their turn for kLongestTurn. For when it is not known
   // what the processes hold.
   void let_overdue_go_on(Clock::time_point now = Clock::now());
-  // Lets all programs go on that are stopped. A later look may stop them again. For when a signal arrived, which a
-  // stopped program would not receive.
+  // Lets all programs go on that are stopped, and stops none for kKept. For when a signal arrived: a stopped program
+  // would not receive it, and one that goes on needs a moment to handle it.
   void let_all_go_on(Clock::time_point now = Clock::now());
 
   // The budget is too small for what programs take.
@@ -116,6 +116,7 @@ class ProgramHolds final {
   bool in_vain_ = false;  // a program was held for room for kLongest, and there was no room since
   bool near_the_edge_ = false;
   Clock::time_point last_look_{};
+  Clock::time_point stops_none_until_{};
   std::optional<TooLittle> too_little_;
 };
 

@@ -129,17 +129,23 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
   return saturating_sub(once, counted);
 }
 
-// Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures. Of
-// these, `copied` bytes may be copies of shared pages, and `uncounted` bytes are of processes that no count has met.
-// Neither are in the peak. Returns the sum.
-Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes copied = {}, Bytes uncounted = {}) {
-  Bytes total{};
-  for (const TreeMember& member : tree) total += member.proportional;
+// Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures.
+// `uncounted` bytes of them are of processes that no count has met. They are not in the peak, nor are guessed copies.
+// Returns the sum.
+Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes uncounted = {}) {
+  Bytes total{}, copied{}, taken{};
+  for (const TreeMember& member : tree) {
+    total += member.proportional;
+    copied += member.copied;
+    taken += member.files_taken;
+  }
   for (store::LedgerSlot& slot : page.slots) {
     const auto own = std::ranges::find(tree, slot.pid.load(), &TreeMember::pid);
+    const Bytes guessed = own != tree.end() ? copied + saturating_sub(taken, own->files_taken) : Bytes{};
+    store::raise_to(slot.others_guessed, guessed.count);  // never too low for `others`, whenever both are read
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
+    slot.others_guessed.store(guessed.count);
   }
-  page.copies_guessed.store(copied.count);
   store::raise_to(page.tree_peak, saturating_sub(total, copied + uncounted).count);
   return total;
 }
@@ -278,9 +284,10 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     if (!has_a_pool(slot) && !member.runs_a_program && runs_a_program(member.pid))
       return std::nullopt;  // since the count
     member.proportional = saturating_sub(member.proportional + member.resident.all(), before.all());
-    const Bytes copies = std::min(member.with_others, copies_of(member, before, slot));
-    member.proportional += copies;
-    copied += copies;
+    member.files_taken = saturating_sub(member.resident.files, before.files);
+    member.copied = std::min(member.with_others, copies_of(member, before, slot));
+    member.proportional += member.copied;
+    copied += member.copied;
   }
   Bytes uncounted{};
   for (const std::int32_t pid : newcomers) {
@@ -292,7 +299,7 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     uncounted += member.proportional;
   }
   TreeLook look{.copied = copied, .held = {}, .programs = programs_of(page, now)};
-  if (now.size() > 1) look.held = tell(page, now, copied, uncounted);
+  if (now.size() > 1) look.held = tell(page, now, uncounted);
   return look;
 }
 
@@ -370,9 +377,8 @@ void TreeWatch::end_if_too_little() {
   const std::optional<ProgramHolds::TooLittle> found = holds_.too_little();
   if (!found || has_ended_it_) return;
   page_.too_little.set(fmt::format(
-      "{} (process {}) is a program without a pool, so nothing of its {} can be moved out, and it needs more; all "
-      "processes together hold {} of the budget of {}, and the pools have nothing left to move out; so the run was "
-      "ended",
+      "{} (process {}) has no pool, so none of its {} can be moved out, and it needs more; all processes together hold "
+      "{} of the budget of {}, and the pools have nothing left to move out; so the run was ended",
       store::name_of(found->pid), found->pid, to_string(found->resident), to_string(found->held),
       to_string(Bytes{page_.budget.load()})));
   page_.least_for_programs.store(found->needed.count);

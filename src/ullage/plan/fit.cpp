@@ -117,26 +117,30 @@ void hold_in_place(Step& step, std::span<const Bytes> sizes) {
 
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify) {
   Fit made{{}, beside, {}};
-  Bytes needed{};  // by the last plan
+  // Small storages share slabs. So a plan of a slightly smaller budget may fill as many pages, and may be the same plan
+  // if its peak is below that budget. So each try sets aside what the pages of the plan before took beyond its peak.
+  // From the third try on, `more` is left free in addition.
+  Bytes more{};
   for (int tries = 0; tries < kPageTries; ++tries) {
     // If nothing is left for tensors, asks for one byte: the answer then names the least budget that would do.
-    const Bytes budget = std::max(made.beside.budget_of(memory), Bytes{1});
+    const Bytes most = std::max(made.beside.budget_of(memory), Bytes{1});
+    const Bytes budget = std::max(saturating_sub(most, more), Bytes{1});
     made.plan = make(budget);
-    if (made.plan.outcome != Plan::Outcome::Planned) return made;
+    if (made.plan.outcome != Plan::Outcome::Planned) {
+      if (more == Bytes{}) return made;
+      more = {};  // that was too much
+      continue;
+    }
     ULLAGE_TRY_VALUE(Verified verified, verify(made.plan.schedule, budget));
-    const Bytes pages = budget + made.beside.rounding;
+    const Bytes pages = most + made.beside.rounding;
     if (verified.resident <= pages) {
+      made.beside.rounding = std::max(made.beside.rounding, saturating_sub(verified.resident, budget));
       made.levels = std::move(verified.levels);
       return made;
     }
-    // Small storages share slabs, so a plan of a slightly smaller budget may fill as many pages, and be the same plan
-    // if its peak is below that budget. So the next budget is below this plan's peak, and each later one is lower by
-    // more.
-    const Bytes excess = verified.resident - pages;
-    needed = std::max(made.beside.rounding + excess, saturating_sub(verified.resident, verified.peak));
-    made.beside.rounding = needed + (tries > 0 ? excess * (1U << tries) : Bytes{});
+    made.beside.rounding = std::max(made.beside.rounding, saturating_sub(verified.resident, verified.peak));
+    more = tries > 0 ? (verified.resident - pages) * (1U << tries) : Bytes{};
   }
-  made.beside.rounding = needed;
   made.plan = without_plan(made.plan);
   return made;
 }

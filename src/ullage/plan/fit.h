@@ -83,8 +83,9 @@ using MakePlan = std::function<Plan(Bytes budget)>;
 using VerifyPlan = std::function<Result<Verified>(const Schedule&, Bytes budget)>;
 
 // Plans with `beside.rounding`, which is that of the plain step. If the plan's pages take more, reserves that too and
-// plans again. After six tries it gives up. Then the plan is Infeasible, and its `least` is the budget of the last
-// try, for which the returned rounding suffices. Returns an error only if the verifier does.
+// plans again, from the third try on for a budget that is smaller than it need be. After six tries it gives up. Then
+// the plan is Infeasible, and its `least` is the budget of the last try, for which the returned rounding suffices.
+// Returns an error only if the verifier does.
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify);
 
 // Puts `plan` into a curve, which ascends by budget. It replaces the Infeasible and the dearer plans of its own and

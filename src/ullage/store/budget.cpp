@@ -44,7 +44,8 @@ Bytes Budget::needed_beside(Bytes outside, Bytes others, Bytes expected) const {
 }
 
 Budget::Needed Budget::needed(Bytes outside) const {
-  const Bytes expected_before = expected();
+  const auto not_there = [this] { return tree_ != nullptr ? tree_->expected() + tree_->guessed() : Bytes{}; };
+  const Bytes before = not_there();
   const Bytes others_all = others();
   if (others_all == Bytes{}) {
     const Bytes all = needed_beside(outside, {}, {});
@@ -52,9 +53,9 @@ Budget::Needed Budget::needed(Bytes outside) const {
   }
   const Bytes others_now = saturating_sub(others_all, tree_->movable());
   const Bytes inherited = tree_->inherited();
-  const Bytes most_expected = std::max(expected_before, expected());  // it may change in between
-  const Bytes there = saturating_sub(others_now, most_expected);
-  const Bytes all = needed_beside(outside, others_now, most_expected) + kLeastAllowance * tree_->processes();
+  const Bytes most_not_there = std::max(before, not_there());  // it may change in between
+  const Bytes there = saturating_sub(others_now, most_not_there);
+  const Bytes all = needed_beside(outside, others_now, most_not_there) + kLeastAllowance * tree_->processes();
   return {all, saturating_sub(all, std::min(inherited, there))};
 }
 

@@ -285,11 +285,14 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
 
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
   Bytes sum = lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
-  if (own != nullptr) sum += std::min(Bytes{page.copies_guessed.load()}, Bytes{own->others.load()});
   for (const LedgerSlot& slot : page.slots) {
     if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
   }
   return sum;
+}
+
+Bytes guessed_of(const LedgerSlot* own) {
+  return own != nullptr ? std::min(Bytes{own->others_guessed.load()}, Bytes{own->others.load()}) : Bytes{};
 }
 
 Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own) {

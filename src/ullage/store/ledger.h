@@ -50,8 +50,8 @@ using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free);
 
 // The figures of one process of the program's tree. The process writes them. The launcher writes `others`,
-// `inherited` and all that end in `counted`, and lowers `copies_expected`. If the budget is a card's, the figures of
-// `rss` and `outside` are bytes of the card.
+// `others_guessed`, `inherited` and all that end in `counted`, and lowers `copies_expected`. If the budget is a card's,
+// the figures of `rss` and `outside` are bytes of the card.
 struct LedgerSlot {
   static constexpr std::size_t kStepTimes = 1024;
 
@@ -60,13 +60,14 @@ struct LedgerSlot {
   std::atomic<std::uint32_t> infeasible{0};  // 1: the runtime would not start or could not go on; `message` says why
   std::atomic<std::uint32_t> ended{0};       // 1: the process ended normally, so its figures are final
 
-  Word rss{0};          // resident bytes when last measured, and what the pool took since
-  Word others{0};       // resident bytes of the tree's other processes as last counted, shared pages once
-  Word rss_counted{0};  // rss when the launcher counted last
-  Word leased{0};       // bytes that the process is about to take (Tree::lease)
-  Word lacking{0};      // bytes without which a request is about to be refused; the other processes give way to it
-  Word movable{0};      // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
-  Word looks_begun{0};  // looks of its watch, which makes the pool give way. 0: it has no watch
+  Word rss{0};             // resident bytes when last measured, and what the pool took since
+  Word others{0};          // resident bytes of the tree's other processes as last counted, shared pages once
+  Word others_guessed{0};  // the part of `others` that may be pages which the tree had already; a count tells
+  Word rss_counted{0};     // rss when the launcher counted last
+  Word leased{0};          // bytes that the process is about to take (Tree::lease)
+  Word lacking{0};         // bytes without which a request is about to be refused; the other processes give way to it
+  Word movable{0};         // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
+  Word looks_begun{0};     // looks of its watch, which makes the pool give way. 0: it has no watch
   Word looks_ended{0};
   Word followed{0};         // 1: its ops are followed, so `movable` is known
   Word forked_at{0};        // when it last forked or was made by fork, in ms of the steady clock; 0: never
@@ -176,7 +177,6 @@ struct LedgerPage {
   Word card{0};                // number of the budgeted card plus 1; 0: the budget is the process's memory
   Word host_memory{0};         // most bytes of locked host memory for tensors evicted from the card
   Word tree_peak{0};           // most resident bytes of the tree's processes together; 0: only one process, or a card
-  Word copies_guessed{0};      // the part of each LedgerSlot::others that only may be copies of shared pages
   Word largest_program{0};     // most bytes that one program without a pool has held
   Word room_for_programs{0};   // bytes that pools leave to programs without a pool, or have to make room for
   Word pressure{0};            // 1: some pool of the tree is under pressure (Pager::under_pressure())
@@ -277,9 +277,10 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
 Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that is expected and not there yet, or may not be: copies_expected, copies_guessed, lacking
-// and room_for_programs.
+// The part of others_of() that is expected and not there yet: copies_expected, lacking and room_for_programs.
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
+// The part of others_of() that may not be there: others_guessed.
+Bytes guessed_of(const LedgerSlot* own);
 
 // The part of others_of() that the others would evict before a request of the process is refused.
 Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own);

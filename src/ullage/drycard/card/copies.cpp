@@ -168,7 +168,7 @@ Error copy_2d(Plane to, Plane from, std::size_t width, std::size_t height, const
   return kSuccess;
 }
 
-Error set(void* place, int value, std::size_t bytes, const void* stream) {
+Error fill(void* place, int value, std::size_t bytes, const void* stream) {
   if (const Error error = use_current(); error != kSuccess) return error;
   if (bytes != 0 && !is_device(reinterpret_cast<Address>(place))) std::memset(place, value, bytes);
   note_work(stream, 0);
@@ -294,10 +294,10 @@ ULLAGE_CARD_API int cudaMemcpyFromSymbolAsync(void* to, const void*, std::size_t
   return noted(read_symbol(to, bytes));
 }
 ULLAGE_CARD_API int cudaMemset(void* place, int value, std::size_t bytes) {
-  return noted(set(place, value, bytes, nullptr));
+  return noted(fill(place, value, bytes, nullptr));
 }
 ULLAGE_CARD_API int cudaMemsetAsync(void* place, int value, std::size_t bytes, void* stream) {
-  return noted(set(place, value, bytes, stream));
+  return noted(fill(place, value, bytes, stream));
 }
 ULLAGE_CARD_API int cudaMemset2D(void* place, std::size_t, int, std::size_t, std::size_t) {
   return is_device(reinterpret_cast<Address>(place)) ? kSuccess : noted(kNotSupported);

@@ -48,7 +48,7 @@ int get(void* handle, Mode mode, int* value) {
   *value = handle_from(handle)->modes[mode];
   return 0;
 }
-int set(void* handle, Mode mode, int value) {
+int set_mode(void* handle, Mode mode, int value) {
   handle_from(handle)->modes[mode] = value;
   return 0;
 }
@@ -148,13 +148,13 @@ ULLAGE_CARD_API int ullage_drycard_workspaces(std::uint64_t* at, std::uint64_t* 
   return count;
 }
 ULLAGE_CARD_API int cublasGetPointerMode_v2(void* handle, int* mode) { return get(handle, kPointer, mode); }
-ULLAGE_CARD_API int cublasSetPointerMode_v2(void* handle, int mode) { return set(handle, kPointer, mode); }
+ULLAGE_CARD_API int cublasSetPointerMode_v2(void* handle, int mode) { return set_mode(handle, kPointer, mode); }
 ULLAGE_CARD_API int cublasGetMathMode(void* handle, int* mode) { return get(handle, kMath, mode); }
-ULLAGE_CARD_API int cublasSetMathMode(void* handle, int mode) { return set(handle, kMath, mode); }
+ULLAGE_CARD_API int cublasSetMathMode(void* handle, int mode) { return set_mode(handle, kMath, mode); }
 ULLAGE_CARD_API int cublasGetAtomicsMode(void* handle, int* mode) { return get(handle, kAtomics, mode); }
-ULLAGE_CARD_API int cublasSetAtomicsMode(void* handle, int mode) { return set(handle, kAtomics, mode); }
+ULLAGE_CARD_API int cublasSetAtomicsMode(void* handle, int mode) { return set_mode(handle, kAtomics, mode); }
 ULLAGE_CARD_API int cublasGetSmCountTarget(void* handle, int* count) { return get(handle, kSmCount, count); }
-ULLAGE_CARD_API int cublasSetSmCountTarget(void* handle, int count) { return set(handle, kSmCount, count); }
+ULLAGE_CARD_API int cublasSetSmCountTarget(void* handle, int count) { return set_mode(handle, kSmCount, count); }
 
 ULLAGE_CARD_API int cublasLtCreate(void** handle) { return give_handle(handle); }
 ULLAGE_CARD_API int cublasLtDestroy(void* handle) { return take_handle(handle); }

@@ -22,7 +22,7 @@ namespace {
 
 int capability() { return machine().model.major * 10 + machine().model.minor; }
 
-Error launch(const void* kernel, void* const* arguments, const void* stream) {
+Error launch_function(const void* kernel, void* const* arguments, const void* stream) {
   if (const Error error = use_current(); error != kSuccess) return error;
   if (!code_for(kernel, capability())) return kNoKernelImage;
   note_work(stream, 1);
@@ -86,17 +86,17 @@ int blocks_per_multiprocessor(int threads, std::size_t shared) {
 }
 
 ULLAGE_CARD_API int cudaLaunchKernel(const void* kernel, Dim3, Dim3, void** arguments, std::size_t, void* stream) {
-  return noted(launch(kernel, arguments, stream));
+  return noted(launch_function(kernel, arguments, stream));
 }
 ULLAGE_CARD_API int cudaLaunchKernelExC(const LaunchConfig* config, const void* kernel, void** arguments) {
-  return noted(launch(kernel, arguments, config->stream));
+  return noted(launch_function(kernel, arguments, config->stream));
 }
 ULLAGE_CARD_API int cudaLaunchCooperativeKernel(const void* kernel, Dim3, Dim3, void** arguments, std::size_t,
                                                 void* stream) {
-  return noted(launch(kernel, arguments, stream));
+  return noted(launch_function(kernel, arguments, stream));
 }
 ULLAGE_CARD_API int __cudaLaunchKernel(void* kernel, Dim3, Dim3, void** arguments, std::size_t, void* stream) {
-  return noted(launch(kernel, arguments, stream));
+  return noted(launch_function(kernel, arguments, stream));
 }
 ULLAGE_CARD_API int cudaLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
   note_work(stream, 0);

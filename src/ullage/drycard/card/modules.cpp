@@ -62,7 +62,7 @@ Error find_kernel(void** kernel, const void* module, const char* name) {
   return kSuccess;
 }
 
-Error launch(const void* kernel, const void* stream, void* const* arguments) {
+Error launch_kernel(const void* kernel, const void* stream, void* const* arguments) {
   if (const Error error = use_current(); error != kSuccess) return error;
   note_work(stream, 1);
   if (!checks_work()) return kSuccess;
@@ -161,14 +161,14 @@ ULLAGE_CARD_API int cuLinkDestroy(void*) { return kSuccess; }
 
 ULLAGE_CARD_API int cuLaunchKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                    void* stream, void** arguments, void**) {
-  return launch(kernel, stream, arguments);
+  return launch_kernel(kernel, stream, arguments);
 }
 ULLAGE_CARD_API int cuLaunchKernelEx(const LaunchConfig* config, void* kernel, void** arguments, void**) {
-  return launch(kernel, config->stream, arguments);
+  return launch_kernel(kernel, config->stream, arguments);
 }
 ULLAGE_CARD_API int cuLaunchCooperativeKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                               unsigned, void* stream, void** arguments) {
-  return launch(kernel, stream, arguments);
+  return launch_kernel(kernel, stream, arguments);
 }
 ULLAGE_CARD_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads, std::size_t shared) {
   *blocks = blocks_per_multiprocessor(threads, shared);
