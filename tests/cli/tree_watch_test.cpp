@@ -257,11 +257,12 @@ TEST_F(TreeWatchTest, OnlyGuessesThatPagesOfFilesAreNewToTheTree) {
   store::LedgerSlot& slot = page->slots[1];
   slot.pid.store(pids[1]);
   const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
-  const Bytes before{own.others.load()};
+  const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
   ASSERT_EQ(write(go[1], "", 1), 1);
   char word = 0;
   ASSERT_EQ(read(done[0], &word, 1), 1);
   EXPECT_TRUE(follow_tree(*page, tree));
+  EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 4_MiB) << "a guess is no peak";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
   EXPECT_GE(store::guessed_of(&own), kHeld - 1_MiB);
   EXPECT_LT(store::guessed_of(&slot), 4_MiB) << "they are its own";

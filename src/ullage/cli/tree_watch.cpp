@@ -130,8 +130,8 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
 }
 
 // Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures.
-// `uncounted` bytes of them are of processes that no count has met. They are not in the peak, nor are guessed copies.
-// Returns the sum.
+// `uncounted` bytes of them are of processes that no count has met. They are not in the peak, and neither is what is
+// guessed. Returns the sum.
 Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes uncounted = {}) {
   Bytes total{}, copied{}, taken{};
   for (const TreeMember& member : tree) {
@@ -146,7 +146,7 @@ Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes u
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
     slot.others_guessed.store(guessed.count);
   }
-  store::raise_to(page.tree_peak, saturating_sub(total, copied + uncounted).count);
+  store::raise_to(page.tree_peak, saturating_sub(total, copied + taken + uncounted).count);
   return total;
 }
 
@@ -284,7 +284,7 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     if (!has_a_pool(slot) && !member.runs_a_program && runs_a_program(member.pid))
       return std::nullopt;  // since the count
     member.proportional = saturating_sub(member.proportional + member.resident.all(), before.all());
-    member.files_taken = saturating_sub(member.resident.files, before.files);
+    if (!member.runs_a_program) member.files_taken = saturating_sub(member.resident.files, before.files);
     member.copied = std::min(member.with_others, copies_of(member, before, slot));
     member.proportional += member.copied;
     copied += member.copied;

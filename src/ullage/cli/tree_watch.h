@@ -33,8 +33,8 @@ struct TreeMember {
   // LedgerSlot::rss, ::diverged, ::copying and ::left_to_children, read before the process was counted. So the count
   // includes all that they include, but for what ops were still copying.
   std::uint64_t slot_rss = 0, slot_diverged = 0, slot_copying = 0, slot_left = 0;
-  // Since it was counted (follow_tree()): pages of files that it took, which other processes may have too, and the
-  // bytes that may be copies of pages it shares. Both are in `proportional`.
+  // Guesses of follow_tree(), both in `proportional`. `files_taken`: pages of files that a child by fork took since the
+  // count; its parent mostly has them too, such as those of libraries. `copied`: what may be copies of shared pages.
   Bytes files_taken{}, copied{};
   bool runs_a_program = false;  // of its own: it shares no page with its parent but those of files
 };
