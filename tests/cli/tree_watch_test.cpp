@@ -264,11 +264,11 @@ TEST_F(TreeWatchTest, OnlyGuessesThatPagesOfFilesAreNewToTheTree) {
   EXPECT_TRUE(follow_tree(*page, tree));
   EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 4_MiB) << "a guess is no peak";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
-  EXPECT_GE(store::guessed_of(&own), kHeld - 1_MiB);
-  EXPECT_LT(store::guessed_of(&slot), 4_MiB) << "they are its own";
+  EXPECT_GE(store::guessed_of(*page, &own), kHeld - 1_MiB);
+  EXPECT_LT(store::guessed_of(*page, &slot), 4_MiB) << "they are its own";
   EXPECT_TRUE(counted_tree(*page, getpid()));
   EXPECT_LT(Bytes{own.others.load()}, before + 4_MiB) << "the tree had them";
-  EXPECT_LT(store::guessed_of(&own), 1_MiB);
+  EXPECT_LT(store::guessed_of(*page, &own), 1_MiB);
   kill(pids[1], SIGKILL);
   close(fd);
 }
@@ -363,11 +363,11 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   slot.copies_expected.store((3_MiB).count);
   EXPECT_GE(follow_tree(*page, tree)->copied, kHeld - 1_MiB);
   EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";
-  EXPECT_GE(store::guessed_of(&own), kHeld - 1_MiB) << "by its page faults alone, this might be wrong";
+  EXPECT_GE(store::guessed_of(*page, &own), kHeld - 1_MiB) << "by its page faults alone, this might be wrong";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it also shares pages with the rest of the system
   EXPECT_TRUE(counted_tree(*page, getpid()));
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
-  EXPECT_LT(store::guessed_of(&own), 1_MiB) << "now it is counted";
+  EXPECT_LT(store::guessed_of(*page, &own), 1_MiB) << "now it is counted";
   kill(pids[1], SIGKILL);
   munmap(shared, kHeld.count);
 }

@@ -346,6 +346,8 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   own->leased.store((7_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
   EXPECT_EQ(others_of(ledger.page(), &other), 7_MiB);
+  EXPECT_EQ(guessed_of(ledger.page(), &other), 7_MiB);
+  EXPECT_EQ(guessed_of(ledger.page(), own), 0_MiB);
   own->copies_expected.store((2_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), &other), 9_MiB);
   EXPECT_EQ(expected_of(ledger.page(), own), 2_MiB);
@@ -361,11 +363,11 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB) << "they do not hold it yet";
   own->others_guessed.store((9_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 147_MiB) << "it is in what the launcher wrote";
-  EXPECT_EQ(guessed_of(own), 9_MiB);
+  EXPECT_EQ(guessed_of(ledger.page(), own), 9_MiB);
   EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB);
   own->others_guessed.store((109_MiB).count);
-  EXPECT_EQ(guessed_of(own), 100_MiB) << "no more than the launcher wrote";
-  EXPECT_EQ(guessed_of(nullptr), 0_MiB);
+  EXPECT_EQ(guessed_of(ledger.page(), own), 100_MiB) << "no more than the launcher wrote";
+  EXPECT_EQ(guessed_of(ledger.page(), nullptr), 0_MiB);
 }
 
 TEST_F(LedgerTest, WhatOthersWouldEvictIsOfThoseThatLive) {

@@ -275,7 +275,7 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
                                     const std::vector<std::int32_t>& newcomers) {
   if (tree.size() + newcomers.size() < 2) return TreeLook{};
   std::vector<TreeMember> now = tree;
-  Bytes copied{};
+  Bytes copied{}, taken{};
   for (TreeMember& member : now) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
     if (slot != nullptr) slot->rss_counted.store(slot->rss.load());
@@ -284,7 +284,8 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     if (!has_a_pool(slot) && !member.runs_a_program && runs_a_program(member.pid))
       return std::nullopt;  // since the count
     member.proportional = saturating_sub(member.proportional + member.resident.all(), before.all());
-    if (!member.runs_a_program) member.files_taken = saturating_sub(member.resident.files, before.files);
+    member.files_taken = saturating_sub(member.resident.files, before.files);
+    taken += member.files_taken;
     member.copied = std::min(member.with_others, copies_of(member, before, slot));
     member.proportional += member.copied;
     copied += member.copied;
@@ -298,7 +299,7 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     member.runs_a_program = true;
     uncounted += member.proportional;
   }
-  TreeLook look{.copied = copied, .held = {}, .programs = programs_of(page, now)};
+  TreeLook look{.copied = copied, .taken = taken, .held = {}, .programs = programs_of(page, now)};
   if (now.size() > 1) look.held = tell(page, now, uncounted);
   return look;
 }
@@ -370,7 +371,11 @@ bool TreeWatch::is_due() {
   end_if_too_little();
   if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
   const Clock::time_point now = Clock::now();
-  return !look || now >= next_count_ || ((look->copied > kWorthACount || !newcomers_.empty()) && now >= least_rest_);
+  if (!look || now >= next_count_) return true;
+  // Only a count tells whether pages of files that were taken pass the budget, or the tree had them.
+  const Bytes budget{page_.budget.load()};
+  const bool may_pass = budget > Bytes{} && look->taken > kWorthACount && look->held > budget;
+  return (look->copied > kWorthACount || may_pass || !newcomers_.empty()) && now >= least_rest_;
 }
 
 void TreeWatch::end_if_too_little() {

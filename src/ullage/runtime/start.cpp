@@ -96,7 +96,7 @@ class LedgerTree final : public store::Tree {
     return store::others_of(page_, own_slot);
   }
   Bytes expected() override { return store::expected_of(page_, own_slot); }
-  Bytes guessed() override { return store::guessed_of(own_slot); }
+  Bytes guessed() override { return store::guessed_of(page_, own_slot); }
   Bytes movable() override { return store::movable_of_others(page_, own_slot); }
   bool share_pressure(bool is_under_pressure) override {
     if (is_under_pressure) page_.pressure.store(1);

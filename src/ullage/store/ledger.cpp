@@ -291,8 +291,13 @@ Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
   return sum;
 }
 
-Bytes guessed_of(const LedgerSlot* own) {
-  return own != nullptr ? std::min(Bytes{own->others_guessed.load()}, Bytes{own->others.load()}) : Bytes{};
+Bytes guessed_of(const LedgerPage& page, const LedgerSlot* own) {
+  Bytes sum{};
+  if (own != nullptr) sum = std::min(Bytes{own->others_guessed.load()}, Bytes{own->others.load()});
+  for (const LedgerSlot& slot : page.slots) {
+    if (&slot != own && is_alive(slot)) sum += Bytes{slot.leased.load()};
+  }
+  return sum;
 }
 
 Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own) {

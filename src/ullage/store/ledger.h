@@ -279,8 +279,8 @@ Bytes inherited_from(const LedgerSlot& own);
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that is expected and not there yet: copies_expected, lacking and room_for_programs.
 Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that may not be there: others_guessed.
-Bytes guessed_of(const LedgerSlot* own);
+// The part of others_of() that may not be there: others_guessed, and what the others have leased.
+Bytes guessed_of(const LedgerPage& page, const LedgerSlot* own);
 
 // The part of others_of() that the others would evict before a request of the process is refused.
 Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own);

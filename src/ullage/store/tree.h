@@ -20,8 +20,8 @@ class Tree {
   // The part of others() that is expected and not there yet: copies of pages after a fork, what the others lack, and
   // room that is kept for programs. A request is refused only after waiting for it.
   virtual Bytes expected() = 0;
-  // The part of others() that is a guess: pages that nobody has counted since a process took them, and that the tree
-  // may have had already. A request is refused only after they were counted.
+  // The part of others() that may not be there: pages that nobody has counted since a process took them, and that the
+  // tree may have had already; and leases. A garbage collection leases all that it might copy, and copies little of it.
   virtual Bytes guessed() = 0;
   // The part of others() that the others would evict before a request of this process is refused.
   virtual Bytes movable() = 0;
