@@ -284,8 +284,11 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     if (!has_a_pool(slot) && !member.runs_a_program && runs_a_program(member.pid))
       return std::nullopt;  // since the count
     member.proportional = saturating_sub(member.proportional + member.resident.all(), before.all());
-    member.files_taken = saturating_sub(member.resident.files, before.files);
-    taken += member.files_taken;
+    // A program that loads its libraries gives most of them back when it gets its pool, so no count would show them.
+    if (!member.runs_a_program || has_a_pool(slot)) {
+      member.files_taken = saturating_sub(member.resident.files, before.files);
+      taken += member.files_taken;
+    }
     member.copied = std::min(member.with_others, copies_of(member, before, slot));
     member.proportional += member.copied;
     copied += member.copied;

@@ -33,9 +33,9 @@ struct TreeMember {
   // LedgerSlot::rss, ::diverged, ::copying and ::left_to_children, read before the process was counted. So the count
   // includes all that they include, but for what ops were still copying.
   std::uint64_t slot_rss = 0, slot_diverged = 0, slot_copying = 0, slot_left = 0;
-  // Guesses of follow_tree(), both in `proportional`. `files_taken`: pages of files that it took since the count.
-  // Another process may have them too: a parent its libraries, or a loader's worker the batch that it made. `copied`:
-  // what may be copies of shared pages.
+  // Guesses of follow_tree(), both in `proportional`. `files_taken`: pages of files that it took since the count, if it
+  // has a pool or was made by fork. Another process may have them too: a parent its libraries, or a loader's worker the
+  // batch that it made. `copied`: what may be copies of shared pages.
   Bytes files_taken{}, copied{};
   bool runs_a_program = false;  // of its own: it shares no page with its parent but those of files
 };
