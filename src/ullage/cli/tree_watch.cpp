@@ -131,8 +131,8 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
 
 // Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures.
 // `uncounted` bytes of them are of processes that no count has met. They are not in the peak, and neither is what is
-// guessed. Returns the sum.
-Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes uncounted = {}) {
+// guessed. Returns the sums, without programs.
+TreeLook tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes uncounted = {}) {
   Bytes total{}, copied{}, taken{};
   for (const TreeMember& member : tree) {
     total += member.proportional;
@@ -147,7 +147,7 @@ Bytes tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes u
     slot.others_guessed.store(guessed.count);
   }
   store::raise_to(page.tree_peak, saturating_sub(total, copied + taken + uncounted).count);
-  return total;
+  return {.copied = copied, .taken = taken, .held = total, .programs = {}};
 }
 
 Bytes middle(Bytes a, Bytes b) { return Bytes{a.count / 2 + b.count / 2}; }
@@ -275,7 +275,6 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
                                     const std::vector<std::int32_t>& newcomers) {
   if (tree.size() + newcomers.size() < 2) return TreeLook{};
   std::vector<TreeMember> now = tree;
-  Bytes copied{}, taken{};
   for (TreeMember& member : now) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
     if (slot != nullptr) slot->rss_counted.store(slot->rss.load());
@@ -287,11 +286,9 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     // A program that loads its libraries gives most of them back when it gets its pool, so no count would show them.
     if (!member.runs_a_program || has_a_pool(slot)) {
       member.files_taken = saturating_sub(member.resident.files, before.files);
-      taken += member.files_taken;
     }
     member.copied = std::min(member.with_others, copies_of(member, before, slot));
     member.proportional += member.copied;
-    copied += member.copied;
   }
   Bytes uncounted{};
   for (const std::int32_t pid : newcomers) {
@@ -302,8 +299,10 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
     member.runs_a_program = true;
     uncounted += member.proportional;
   }
-  TreeLook look{.copied = copied, .taken = taken, .held = {}, .programs = programs_of(page, now)};
-  if (now.size() > 1) look.held = tell(page, now, uncounted);
+  std::vector<Program> programs = programs_of(page, now);
+  TreeLook look{};
+  if (now.size() > 1) look = tell(page, now, uncounted);
+  look.programs = std::move(programs);
   return look;
 }
 
