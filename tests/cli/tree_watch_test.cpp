@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,42 @@ void hold(Bytes bytes) {
 ForkedChild child_with(Bytes held) {
   return ForkedChild([held] { hold(held); });
 }
+
+// A child of a child. It does its work when it is told to, so that the tree can be counted before.
+class Grandchild final {
+ public:
+  explicit Grandchild(const std::function<void()>& work) {
+    EXPECT_EQ(pipe(go_) | pipe(done_), 0);
+    child_.emplace([&] {
+      if (fork() != 0) return;
+      char word = 0;
+      if (read(go_[0], &word, 1) != 1) _exit(1);
+      work();
+      if (write(done_[1], "", 1) != 1) _exit(1);
+      for (;;) pause();
+    });
+    const std::vector<std::int32_t> pids = store::process_tree(child_->pid());
+    if (pids.size() == 2) pid_ = pids[1];
+  }
+  ~Grandchild() {
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    for (const int end : {go_[0], go_[1], done_[0], done_[1]}) close(end);
+  }
+  Grandchild(const Grandchild&) = delete;
+  Grandchild& operator=(const Grandchild&) = delete;
+
+  pid_t pid() const { return pid_; }  // 0: it could not be made
+  // Has it work, and waits until it has. Returns whether it did.
+  bool works() {
+    char word = 0;
+    return write(go_[1], "", 1) == 1 && read(done_[0], &word, 1) == 1;
+  }
+
+ private:
+  int go_[2] = {-1, -1}, done_[2] = {-1, -1};
+  std::optional<ForkedChild> child_;
+  pid_t pid_ = 0;
+};
 
 // dd takes kHeld at once.
 void start_dd(pid_t& program) {
@@ -242,25 +279,13 @@ TEST_F(TreeWatchTest, OnlyGuessesThatPagesOfFilesAreNewToTheTree) {
     for (std::uint64_t i = 0; i < kHeld.count; i += 4096) static_cast<void>(bytes[i]);
   };
   read_all();
-  int go[2], done[2];
-  ASSERT_EQ(pipe(go) | pipe(done), 0);
-  const ForkedChild child([&] {
-    if (fork() != 0) return;  // the grandchild waits for a word
-    char word = 0;
-    if (read(go[0], &word, 1) != 1) _exit(1);
-    read_all();
-    if (write(done[1], "", 1) != 1) _exit(1);
-    for (;;) pause();
-  });
-  const std::vector<std::int32_t> pids = store::process_tree(child.pid());
-  ASSERT_EQ(pids.size(), 2u);
+  Grandchild grandchild(read_all);
+  ASSERT_GT(grandchild.pid(), 0);
   store::LedgerSlot& slot = page->slots[1];
-  slot.pid.store(pids[1]);
+  slot.pid.store(grandchild.pid());
   const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
-  ASSERT_EQ(write(go[1], "", 1), 1);
-  char word = 0;
-  ASSERT_EQ(read(done[0], &word, 1), 1);
+  ASSERT_TRUE(grandchild.works());
   EXPECT_TRUE(follow_tree(*page, tree));
   EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 4_MiB) << "a guess is no peak";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
@@ -269,7 +294,6 @@ TEST_F(TreeWatchTest, OnlyGuessesThatPagesOfFilesAreNewToTheTree) {
   EXPECT_TRUE(counted_tree(*page, getpid()));
   EXPECT_LT(Bytes{own.others.load()}, before + 4_MiB) << "the tree had them";
   EXPECT_LT(store::guessed_of(*page, &own), 1_MiB);
-  kill(pids[1], SIGKILL);
   close(fd);
 }
 
@@ -337,25 +361,15 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
       mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
   madvise(shared, kHeld.count, MADV_NOHUGEPAGE);
-  int go[2], done[2];
-  ASSERT_EQ(pipe(go) | pipe(done), 0);
-  const ForkedChild child([&] {
-    if (fork() != 0) return;  // the grandchild waits for a word
-    char word = 0;
-    if (read(go[0], &word, 1) != 1) _exit(1);
+  Grandchild grandchild([shared] {
     for (std::uint64_t i = 0; i < kHeld.count; i += 4096) shared[i] = 1;
-    if (write(done[1], "", 1) != 1) _exit(1);
-    for (;;) pause();
   });
-  const std::vector<std::int32_t> pids = store::process_tree(child.pid());
-  ASSERT_EQ(pids.size(), 2u);
+  ASSERT_GT(grandchild.pid(), 0);
   store::LedgerSlot& slot = page->slots[1];
-  slot.pid.store(pids[1]);
+  slot.pid.store(grandchild.pid());
   const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{own.others.load()};
-  ASSERT_EQ(write(go[1], "", 1), 1);
-  char word = 0;
-  ASSERT_EQ(read(done[0], &word, 1), 1);
+  ASSERT_TRUE(grandchild.works());
   EXPECT_LT(follow_tree(*page, tree)->copied, 1_MiB) << "it was not forked moments ago";
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   slot.forked_at.store(std::uint64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
@@ -368,7 +382,6 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   EXPECT_TRUE(counted_tree(*page, getpid()));
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
   EXPECT_LT(store::guessed_of(*page, &own), 1_MiB) << "now it is counted";
-  kill(pids[1], SIGKILL);
   munmap(shared, kHeld.count);
 }
 
