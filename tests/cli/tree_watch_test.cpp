@@ -124,10 +124,10 @@ TEST_F(TreeWatchTest, WhatOpsWereStillCopyingCountsInAdditionToTheCount) {
   own.diverged.store(50), own.copying.store(20);
   counted_tree(*page, getpid());
   EXPECT_EQ(own.diverged_counted.load(), 30u);
-  EXPECT_EQ(store::others_of(*page, &own), Bytes{20});
+  EXPECT_EQ(store::others_of(*page, &own).held, Bytes{20});
   own.copying.store(0);
   counted_tree(*page, getpid());
-  EXPECT_EQ(store::others_of(*page, &own), Bytes{});
+  EXPECT_EQ(store::others_of(*page, &own).held, Bytes{});
 }
 
 TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
@@ -289,11 +289,11 @@ TEST_F(TreeWatchTest, OnlyGuessesThatPagesOfFilesAreNewToTheTree) {
   EXPECT_TRUE(follow_tree(*page, tree));
   EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 4_MiB) << "a guess is no peak";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
-  EXPECT_GE(store::guessed_of(*page, &own), kHeld - 1_MiB);
-  EXPECT_LT(store::guessed_of(*page, &slot), 4_MiB) << "they are its own";
+  EXPECT_GE(store::others_of(*page, &own).guessed, kHeld - 1_MiB);
+  EXPECT_LT(store::others_of(*page, &slot).guessed, 4_MiB) << "they are its own";
   EXPECT_TRUE(counted_tree(*page, getpid()));
   EXPECT_LT(Bytes{own.others.load()}, before + 4_MiB) << "the tree had them";
-  EXPECT_LT(store::guessed_of(*page, &own), 1_MiB);
+  EXPECT_LT(store::others_of(*page, &own).guessed, 1_MiB);
   close(fd);
 }
 
@@ -377,11 +377,11 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   slot.copies_expected.store((3_MiB).count);
   EXPECT_GE(follow_tree(*page, tree)->copied, kHeld - 1_MiB);
   EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";
-  EXPECT_GE(store::guessed_of(*page, &own), kHeld - 1_MiB) << "by its page faults alone, this might be wrong";
+  EXPECT_GE(store::others_of(*page, &own).guessed, kHeld - 1_MiB) << "by its page faults alone, this might be wrong";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it also shares pages with the rest of the system
   EXPECT_TRUE(counted_tree(*page, getpid()));
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);
-  EXPECT_LT(store::guessed_of(*page, &own), 1_MiB) << "now it is counted";
+  EXPECT_LT(store::others_of(*page, &own).guessed, 1_MiB) << "now it is counted";
   munmap(shared, kHeld.count);
 }
 

@@ -539,6 +539,25 @@ print(all((x == i).all().item() for i, x in enumerate(held)))""")
     assert end.report["spilled_bytes"] > 0, end
 
 
+def test_the_parent_gives_way_to_a_workers_large_blocks(runs: Runs) -> None:
+    """A worker has no watch, and touches its blocks faster than the launcher looks. The tensors fill the budget."""
+    end = runs.under(600 * MIB, sys.executable, "-c", """
+import multiprocessing, torch
+context = multiprocessing.get_context('fork')
+go = context.Event()
+def work():
+    go.wait()
+    blocks = [b'x' * (40 << 20) for _ in range(3)]
+child = context.Process(target=work)
+child.start()
+held = [torch.full((4 << 20,), float(i)) for i in range(28)]
+go.set(); child.join()
+print(child.exitcode, all((x == i).all().item() for i, x in enumerate(held)))""")
+    assert (end.code, end.out) == (0, "0 True\n"), end
+    kept(end)
+    assert end.report["spilled_bytes"] > 64 * MIB, end
+
+
 def test_processes_give_way_to_each_other(runs: Runs) -> None:
     """One process holds tensors that it does not use now. Another one's op needs more than the rest of the budget."""
     script = runs.write("two.py", """

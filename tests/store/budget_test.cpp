@@ -11,9 +11,7 @@ Bytes others = 0_B;
 Bytes read_resident() { return resident; }
 
 struct OtherProcesses final : Tree {
-  Bytes others() override { return store::others; }
-  Bytes expected() override { return expects; }
-  Bytes movable() override { return moves; }
+  Others others() override { return {store::others, expects, guesses, moves}; }
   std::uint64_t processes() override { return count_of_others; }
   bool count(Bytes lacks) override {
     store::others = counted;
@@ -23,7 +21,7 @@ struct OtherProcesses final : Tree {
   void lease(Bytes bytes) override { leased += bytes; }
   void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
   Bytes inherited() override { return inherits; }
-  Bytes guessed() override { return guesses; }
+  void make_way(Bytes) override {}
   bool is_counted() override { return true; }
   void forking(bool) override {}
   void forked() override {}

@@ -329,12 +329,13 @@ TEST_F(LedgerTest, TellsWhatTheOthersHoldAsCountedAndHowTheyGrewSince) {
   own->rss.store((900_MiB).count), own->others.store((100_MiB).count);
   other.rss.store((340_MiB).count), other.rss_counted.store((300_MiB).count);
   gone.rss.store((70_MiB).count);
-  EXPECT_EQ(others_of(ledger.page(), own), 140_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).held, 140_MiB);
   EXPECT_EQ(processes_beside(ledger.page(), own), 1u);
   EXPECT_EQ(processes_beside(ledger.page(), nullptr), 2u);
-  EXPECT_EQ(others_of(ledger.page(), nullptr), 940_MiB);  // without a slot: growth since each was counted, `own` too
-  other.rss.store((200_MiB).count);                       // shrank: ignored until the next count
-  EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
+  EXPECT_EQ(others_of(ledger.page(), nullptr).held,
+            940_MiB);                // without a slot: growth since each was counted, `own` too
+  other.rss.store((200_MiB).count);  // shrank: ignored until the next count
+  EXPECT_EQ(others_of(ledger.page(), own).held, 100_MiB);
 }
 
 TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
@@ -344,30 +345,30 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   other.pid.store(getppid());
   own->others.store((100_MiB).count);
   own->leased.store((7_MiB).count);
-  EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
-  EXPECT_EQ(others_of(ledger.page(), &other), 7_MiB);
-  EXPECT_EQ(guessed_of(ledger.page(), &other), 7_MiB);
-  EXPECT_EQ(guessed_of(ledger.page(), own), 0_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).held, 100_MiB);
+  EXPECT_EQ(others_of(ledger.page(), &other).held, 7_MiB);
+  EXPECT_EQ(others_of(ledger.page(), &other).guessed, 7_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).guessed, 0_MiB);
   own->copies_expected.store((2_MiB).count);
-  EXPECT_EQ(others_of(ledger.page(), &other), 9_MiB);
-  EXPECT_EQ(expected_of(ledger.page(), own), 2_MiB);
-  EXPECT_EQ(others_of(ledger.page(), own), 102_MiB) << "its copies do not show in what it holds itself";
+  EXPECT_EQ(others_of(ledger.page(), &other).held, 9_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).expected, 2_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).held, 102_MiB) << "its copies do not show in what it holds itself";
   own->copies_expected.store(0);
   own->leased.store(0);
   own->diverged.store((30_MiB).count), other.diverged.store((5_MiB).count);
-  EXPECT_EQ(others_of(ledger.page(), own), 135_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).held, 135_MiB);
   own->diverged_counted.store((20_MiB).count);
-  EXPECT_EQ(others_of(ledger.page(), own), 115_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).held, 115_MiB);
   ledger.page().room_for_programs.store((32_MiB).count);
-  EXPECT_EQ(others_of(ledger.page(), own), 147_MiB);
-  EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB) << "they do not hold it yet";
+  EXPECT_EQ(others_of(ledger.page(), own).held, 147_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).expected, 32_MiB) << "they do not hold it yet";
   own->others_guessed.store((9_MiB).count);
-  EXPECT_EQ(others_of(ledger.page(), own), 147_MiB) << "it is in what the launcher wrote";
-  EXPECT_EQ(guessed_of(ledger.page(), own), 9_MiB);
-  EXPECT_EQ(expected_of(ledger.page(), own), 32_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).held, 147_MiB) << "it is in what the launcher wrote";
+  EXPECT_EQ(others_of(ledger.page(), own).guessed, 9_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).expected, 32_MiB);
   own->others_guessed.store((109_MiB).count);
-  EXPECT_EQ(guessed_of(ledger.page(), own), 100_MiB) << "no more than the launcher wrote";
-  EXPECT_EQ(guessed_of(ledger.page(), nullptr), 0_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).guessed, 100_MiB) << "no more than the launcher wrote";
+  EXPECT_EQ(others_of(ledger.page(), nullptr).guessed, 0_MiB);
 }
 
 TEST_F(LedgerTest, WhatOthersWouldEvictIsOfThoseThatLive) {
@@ -376,12 +377,12 @@ TEST_F(LedgerTest, WhatOthersWouldEvictIsOfThoseThatLive) {
   own->movable.store((9_MiB).count);
   LedgerSlot& other = ledger.page().slots[1];
   other.movable.store((30_MiB).count);
-  EXPECT_EQ(movable_of_others(ledger.page(), own), 0_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).movable, 0_MiB);
   other.pid.store(getppid());
-  EXPECT_EQ(movable_of_others(ledger.page(), own), 30_MiB);
-  EXPECT_EQ(movable_of_others(ledger.page(), nullptr), 39_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own).movable, 30_MiB);
+  EXPECT_EQ(others_of(ledger.page(), nullptr).movable, 39_MiB);
   EXPECT_EQ(ledger.claim_slot(), own);
-  EXPECT_EQ(movable_of_others(ledger.page(), nullptr), 30_MiB) << "another program of the same process has no pool yet";
+  EXPECT_EQ(others_of(ledger.page(), nullptr).movable, 30_MiB) << "another program of the same process has no pool yet";
 }
 
 TEST_F(LedgerTest, WhatAParentLeavesToItsChildrenGrowsWithTheOthers) {
@@ -401,16 +402,16 @@ TEST_F(LedgerTest, OfTwoThatLackBytesTheFirstGetsThem) {
   LedgerSlot& third = page.slots[2];
   for (LedgerSlot* slot : {&first, &second, &third}) slot->pid.store(getppid());
   second.lacking.store((5_MiB).count);
-  EXPECT_EQ(others_of(page, &first), 5_MiB);
-  EXPECT_EQ(expected_of(page, &first), 5_MiB) << "not there yet";
-  EXPECT_EQ(others_of(page, &second), 0_MiB) << "a process gives no way to itself";
+  EXPECT_EQ(others_of(page, &first).held, 5_MiB);
+  EXPECT_EQ(others_of(page, &first).expected, 5_MiB) << "not there yet";
+  EXPECT_EQ(others_of(page, &second).held, 0_MiB) << "a process gives no way to itself";
   first.lacking.store((7_MiB).count);
-  EXPECT_EQ(others_of(page, &first), 0_MiB);
-  EXPECT_EQ(others_of(page, &second), 7_MiB);
-  EXPECT_EQ(others_of(page, &third), 12_MiB);
+  EXPECT_EQ(others_of(page, &first).held, 0_MiB);
+  EXPECT_EQ(others_of(page, &second).held, 7_MiB);
+  EXPECT_EQ(others_of(page, &third).held, 12_MiB);
   first.ended.store(1);
-  EXPECT_EQ(others_of(page, &second), 0_MiB);
-  EXPECT_EQ(others_of(page, &third), 5_MiB);
+  EXPECT_EQ(others_of(page, &second).held, 0_MiB);
+  EXPECT_EQ(others_of(page, &third).held, 5_MiB);
 }
 
 // While it waits, a look that had begun before ends, then another one, and then no room is kept any more.
@@ -474,6 +475,50 @@ TEST_F(LedgerTest, ACountDoesNotWaitLongForALookThatNeverComes) {
   EXPECT_TRUE(await_count(page, nullptr, std::chrono::hours(1)));
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::minutes(10));
   waitpid(dead, nullptr, 0);
+}
+
+// A loader's worker has no watch. The parent sees its bytes before they are touched, and no longer than they take.
+TEST_F(LedgerTest, WhatAChildIsAboutToTouchCountsAsExpectedForAWhile) {
+  Ledger ledger = make(100_MiB);
+  LedgerPage& page = ledger.page();
+  LedgerSlot& parent = page.slots[0];
+  LedgerSlot& child = page.slots[1];
+  for (LedgerSlot* slot : {&parent, &child}) slot->pid.store(getppid());
+  parent.looks_begun.store(1), parent.looks_ended.store(1);
+  child.others.store((60_MiB).count);
+  make_way(page, child, /*held=*/20_MiB, /*bytes=*/12_MiB, /*margin=*/8_MiB, std::chrono::hours(1));  // there is room
+  EXPECT_EQ(others_of(page, &parent).held, 12_MiB);
+  EXPECT_EQ(others_of(page, &parent).expected, 12_MiB);
+  EXPECT_EQ(others_of(page, &child).held, 60_MiB) << "they are its own";
+  std::thread watch([&parent] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    parent.looks_begun.store(2), parent.looks_ended.store(2);
+  });
+  make_way(page, child, 20_MiB, 13_MiB, 8_MiB, std::chrono::hours(1));  // 1 MiB is missing: one look is waited for
+  EXPECT_EQ(parent.looks_ended.load(), 2u);
+  watch.join();
+  EXPECT_EQ(others_of(page, &parent).expected, 13_MiB) << "in place of those before";
+  make_way(page, child, 20_MiB, 14_MiB, 8_MiB, std::chrono::milliseconds(1));  // the parent does not look
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (others_of(page, &parent).held > 0_MiB && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  EXPECT_EQ(others_of(page, &parent).held, 0_MiB) << "they are there now, and count as growth";
+}
+
+// A refusal is about what is there, so the count before it waits for what is coming.
+TEST_F(LedgerTest, ACountWaitsForWhatIsComing) {
+  Ledger ledger = make();
+  LedgerPage& page = ledger.page();
+  for (LedgerSlot* slot : {&page.slots[0], &page.slots[1]}) slot->pid.store(getppid());
+  make_way(page, page.slots[1], {}, 12_MiB, {}, {});
+  Bytes coming = 1_MiB;
+  std::thread launcher([&] {
+    while (page.counts_asked.load() == 0) std::this_thread::yield();
+    coming = others_of(page, &page.slots[0]).expected;
+    page.counts_made.store(1);
+  });
+  EXPECT_TRUE(await_count(page, &page.slots[0], std::chrono::seconds(60)));
+  launcher.join();
+  EXPECT_EQ(coming, 0_MiB);
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {

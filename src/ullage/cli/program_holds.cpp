@@ -149,7 +149,7 @@ void ProgramHolds::look(const std::vector<Program>& programs, Bytes held, Clock:
   for (const Program& program : programs) note(program, now);
   const Bytes budget{page_.budget.load()};
   const bool may_hold = budget > Bytes{} && in_pools(page_) >= kLeastRoom;
-  const Bytes cannot_go = saturating_sub(held, store::movable_of_others(page_, nullptr));
+  const Bytes cannot_go = saturating_sub(held, store::others_of(page_, nullptr).movable);
   room_ = budget > Bytes{} ? saturating_sub(budget, cannot_go + store::Budget::kMargin) : Bytes{UINT64_MAX};
   Bytes used = held + store::Budget::kMargin;
   for (const Known& one : known_) {

@@ -159,7 +159,12 @@ class Running final : public Session, public PoolListener {
     if (device_->is_the_process()) charges_->discharge(bytes);
   }
   void make_way(Bytes bytes) override {
-    if (device_->is_the_process()) watch_->make_way(bytes);
+    if (!device_->is_the_process()) return;
+    if (!in_child_) {
+      watch_->make_way(bytes);
+    } else if (settings_.tree != nullptr) {
+      settings_.tree->make_way(bytes);
+    }
   }
   void make_way_for_a_program() override {
     make_way(settings_.tree != nullptr ? std::max(kLeastOfAProgram, settings_.tree->largest_program())

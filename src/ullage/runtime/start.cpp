@@ -84,6 +84,9 @@ store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
 // new child for up to two seconds, and the count waits for that.
 constexpr std::chrono::milliseconds kWorthWaiting{3000};
 
+// How long a child made by fork waits at the most for the others' pools to give way. Their watches look every 8 ms.
+constexpr std::chrono::milliseconds kOneLook{200};
+
 // The processes that write into this ledger, and the others that its launcher counts.
 class LedgerTree final : public store::Tree {
  public:
@@ -91,13 +94,10 @@ class LedgerTree final : public store::Tree {
   LedgerTree(store::LedgerPage& page, bool counted) : page_(page), counted_(counted) {}
 
   // Called whenever the pool is about to grow. A child made by fork has no watch, so it notes its own growth here.
-  Bytes others() override {
+  store::Others others() override {
     if (in_child && own_slot != nullptr) own_slot->rss.store(store::resident_now().count);
     return store::others_of(page_, own_slot);
   }
-  Bytes expected() override { return store::expected_of(page_, own_slot); }
-  Bytes guessed() override { return store::guessed_of(page_, own_slot); }
-  Bytes movable() override { return store::movable_of_others(page_, own_slot); }
   bool share_pressure(bool is_under_pressure) override {
     if (is_under_pressure) page_.pressure.store(1);
     if (is_under_pressure && own_slot != nullptr) own_slot->followed.store(1);
@@ -115,7 +115,7 @@ class LedgerTree final : public store::Tree {
   bool programs_grow() override { return page_.programs_grow.load() > 0; }
   std::uint64_t processes() override { return store::processes_beside(page_, own_slot); }
   bool count(Bytes lacking) override {
-    if (!counted_ || others() == Bytes{}) return false;
+    if (!counted_ || others().held == Bytes{}) return false;
     store::LedgerSlot* slot = own_slot;
     if (slot != nullptr) slot->lacking.fetch_add(lacking.count);
     const bool counted = store::await_count(page_, slot, kWorthWaiting);
@@ -129,6 +129,10 @@ class LedgerTree final : public store::Tree {
     if (own_slot == nullptr) return;
     own_slot->rss.fetch_add(taken.count);  // until the watch measures again
     own_slot->leased.fetch_sub(leased.count);
+  }
+  void make_way(Bytes bytes) override {
+    if (!counted_ || own_slot == nullptr) return;
+    store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kOneLook);
   }
   void forking(bool followed) override {
     if (own_slot == nullptr) return;

@@ -35,28 +35,18 @@ Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<B
   least_.raise_to({first, first});
 }
 
-Bytes Budget::others() const { return tree_ != nullptr ? tree_->others() : Bytes{}; }
-
-Bytes Budget::needed_beside(Bytes outside, Bytes others, Bytes expected) const {
+Bytes Budget::needed_alone(Bytes outside) const {
   const Bytes standing = std::min(Bytes{charged_.load()}, saturating_sub(outside, outside_start_));
   const Bytes kept = lends_ ? charged_outside() : Bytes{set_aside_.load()} + standing;
-  return std::max(outside, kept) + kMargin + saturating_sub(others, expected);
+  return std::max(outside, kept) + kMargin;
 }
 
-Budget::Needed Budget::needed(Bytes outside) const {
-  const auto not_there = [this] { return tree_ != nullptr ? tree_->expected() + tree_->guessed() : Bytes{}; };
-  const Bytes before = not_there();
-  const Bytes others_all = others();
-  if (others_all == Bytes{}) {
-    const Bytes all = needed_beside(outside, {}, {});
-    return {all, all};
-  }
-  const Bytes others_now = saturating_sub(others_all, tree_->movable());
-  const Bytes inherited = tree_->inherited();
-  const Bytes most_not_there = std::max(before, not_there());  // it may change in between
-  const Bytes there = saturating_sub(others_now, most_not_there);
-  const Bytes all = needed_beside(outside, others_now, most_not_there) + kLeastAllowance * tree_->processes();
-  return {all, saturating_sub(all, std::min(inherited, there))};
+Budget::Needed Budget::needed(Bytes outside, const Others& others) const {
+  const Bytes alone = needed_alone(outside);
+  if (others.held == Bytes{}) return {alone, alone};
+  const Bytes there = saturating_sub(others.held, others.movable + others.expected + others.guessed);
+  const Bytes all = alone + there + kLeastAllowance * tree_->processes();
+  return {all, saturating_sub(all, std::min(tree_->inherited(), there))};
 }
 
 Budget::Needed Budget::with(const Needed& beside, Bytes at_once) {
@@ -109,9 +99,9 @@ Bytes Budget::beside(Bytes pool_resident) {
   beside_files_.store(beside_files.count);
   raise(outside_of_step_, saturating_sub(beside_files, Bytes{charged_.load() + taken_from_reserve_.load()}));
   const Bytes for_good = beside_files + own;
-  const Bytes others_now = others();
-  needed_lately_.raise_to(needed(for_good));
-  return there + coming + std::max(for_good, expected_outside()) + kMargin + others_now;
+  const Others others_now = others();
+  needed_lately_.raise_to(needed(for_good, others_now));
+  return there + coming + std::max(for_good, expected_outside()) + kMargin + others_now.held;
 }
 
 Bytes Budget::resident_limit(Bytes pool_resident) {
@@ -135,7 +125,7 @@ bool Budget::recount(Bytes needed) {
 
 void Budget::charge(Bytes bytes) {
   if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(beside_files_.load());
-  if (lends_) needed_lately_.raise_to(needed({}));
+  if (lends_) needed_lately_.raise_to(needed({}, others()));
 }
 
 void Budget::discharge(Bytes bytes) {
@@ -160,7 +150,7 @@ Bytes Budget::expected_after_step() const {
 
 Budget::Needed Budget::still_needed() const {
   const bool still = !lends_ || charged_.load() > 0;
-  return still ? needed(lends_ ? Bytes{} : outside_for_good()) : Needed{};
+  return still ? needed(lends_ ? Bytes{} : outside_for_good(), others()) : Needed{};
 }
 
 Bytes Budget::least_with(Bytes at_once) const {

@@ -61,8 +61,8 @@ class Budget final : public Limit {
   static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
 
   Bytes resident_limit(Bytes pool_resident) override;
-  // The part of what the limit leaves to other processes that they do not hold yet (Tree::expected).
-  Bytes expected() const { return tree_ != nullptr ? tree_->expected() : Bytes{}; }
+  // The part of what the limit leaves to other processes that they do not hold yet (Others::expected).
+  Bytes expected() const { return others().expected; }
   Bytes missing(Bytes pool_resident) override;
   bool recount(Bytes needed) override;
   bool others_grow() override { return !unlimited() && tree_ != nullptr && tree_->programs_grow(); }
@@ -88,7 +88,7 @@ class Budget final : public Limit {
   Bytes expected_at_start() const { return expected_at_start_; }
 
   // Returns the least budget of the run so far. `at_once`: the most that the pool needed at one moment since the last
-  // call. Adds the most that the pool could not have had since then (needed_beside(): the outside, the margin, what
+  // call. Adds the most that the pool could not have had since then (needed(): the outside, the margin, what
   // other processes held) and kLeastAllowance. Returns the largest such sum of all calls.
   Bytes note_least(Bytes at_once);
   // Leaves out of the least budget what the pool could not have had since the last note_least().
@@ -151,21 +151,20 @@ class Budget final : public Limit {
   Bytes expected_with(std::uint64_t set_aside) const;
   // Measures the bytes outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
-  // The bytes that the other processes of the tree hold.
-  Bytes others() const;
-  // Returns the bytes that the pool could not have had if a request had been refused now. They are the sum of three
-  // parts: the larger of what is outside and what is kept for it; the margin; and what `others` hold. Charges are kept,
-  // and so is a reserve that is not lent. Bytes that other processes are only expected to take do not count, because a
-  // request is refused only after they were taken. On a card, charged bytes that do not stand outside do not count
-  // either, because they are given back before a refusal.
-  Bytes needed_beside(Bytes outside, Bytes others, Bytes expected) const;
+  Others others() const { return tree_ != nullptr ? tree_->others() : Others{}; }
+  // Returns the bytes that the pool could not have had if a request had been refused now and the process were alone.
+  // They are the sum of two parts: the larger of what is outside and what is kept for it; and the margin. Charges are
+  // kept, and so is a reserve that is not lent. On a card, charged bytes that do not stand outside do not count,
+  // because they are given back before a refusal.
+  Bytes needed_alone(Bytes outside) const;
   // Two figures: with what children inherited, and without it (note_fork()).
   struct Needed {
     Bytes all, uninherited;
   };
-  // needed_beside() for what the others hold and would not evict, with kLeastAllowance for each of them; and the same
-  // without Tree::inherited().
-  Needed needed(Bytes outside) const;
+  // needed_alone() and what the others hold and would not evict, with kLeastAllowance for each of them; and the same
+  // without Tree::inherited(). What the others are only expected to take does not count, because a request is refused
+  // only after they took it; and neither does what is guessed.
+  Needed needed(Bytes outside, const Others& others) const;
   // Adds to both what the pool needs at once and kLeastAllowance.
   static Needed with(const Needed& beside, Bytes at_once);
   static Needed lower(const Needed& a, const Needed& b);

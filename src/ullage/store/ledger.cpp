@@ -29,6 +29,14 @@ constexpr int kLeastDescriptor = 100;
 // await_count() waits for looks for at most this part of its time.
 constexpr int kLooksShare = 3;
 
+// For how long bytes count as coming. The launcher sees after 10 ms what was touched, but a busy machine may let the
+// process wait before it touches anything.
+constexpr std::chrono::milliseconds kComing{250};
+
+std::chrono::milliseconds now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
 constexpr std::size_t kMostPath = sizeof(LedgerPage::spill_folder.text);
 constexpr std::size_t kMostSizes = sizeof(LedgerPage::rehearsal.text);
 static_assert(sizeof(LedgerPage::record_file.text) == kMostPath && sizeof(LedgerPage::plan_file.text) == kMostPath);
@@ -222,6 +230,7 @@ LedgerSlot* Ledger::claim_slot() {
     }
     slot.copies_expected.store(0);
     slot.copying.store(0);
+    slot.coming.store(0);
     slot.lacking.store(0);
     slot.movable.store(0);
     slot.looks_begun.store(0);
@@ -253,6 +262,10 @@ bool is_alive(const LedgerSlot& slot) { return slot.pid.load() > 0 && !is_gone(s
 
 namespace {
 
+bool has_coming(const LedgerSlot& slot) {
+  return slot.coming.load() > 0 && std::chrono::milliseconds(slot.coming_until.load()) > now_ms();
+}
+
 // LedgerSlot::lacking of the other processes, as others_of() counts it.
 Bytes lacked_by_others(const LedgerPage& page, const LedgerSlot* own) {
   Bytes sum{};
@@ -266,45 +279,72 @@ Bytes lacked_by_others(const LedgerPage& page, const LedgerSlot* own) {
   return sum;
 }
 
+// Whether the watches of the other processes have looked since this object was made, from begin to end.
+class LooksOfOthers final {
+ public:
+  LooksOfOthers(const LedgerPage& page, const LedgerSlot* own) : page_(page), own_(own) {
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      before_[i] = {page.slots[i].pid.load(), page.slots[i].looks_begun.load()};
+  }
+
+  // Of n + 1 looks that have ended, one began after n had begun. A process that has died or runs another program now
+  // never looks again.
+  bool has_looked(const LedgerSlot& slot) const {
+    const auto& [pid, begun] = before_[static_cast<std::size_t>(&slot - page_.slots.data())];
+    if (&slot == own_ || begun == 0 || slot.looks_ended.load() > begun || slot.pid.load() != pid) return true;
+    return !holds_memory(pid);
+  }
+  bool have_looked() const {
+    return std::ranges::all_of(page_.slots,
+                               [this](const LedgerSlot& slot) { return !is_alive(slot) || has_looked(slot); });
+  }
+
+ private:
+  struct Before {
+    std::int32_t pid = 0;
+    std::uint64_t begun = 0;
+  };
+  const LedgerPage& page_;
+  const LedgerSlot* own_;
+  std::array<Before, LedgerPage::kSlots> before_{};
+};
+
+// Returns whether `done` came true before `until`.
+template <typename Done>
+bool await(std::chrono::steady_clock::time_point until, const Done& done) {
+  while (!done() && std::chrono::steady_clock::now() < until) ::usleep(1000);
+  return done();
+}
+
 }  // namespace
 
-Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
+Others others_of(const LedgerPage& page, const LedgerSlot* own) {
   const auto grown = [](const Word& now, const Word& counted) {
     return saturating_sub(Bytes{now.load()}, Bytes{counted.load()});
   };
-  Bytes sum{own != nullptr ? own->others.load() : 0};
+  Others sum;
+  sum.expected = lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
+  if (own != nullptr) {
+    // The launcher may write both meanwhile. Then the larger guess stands.
+    const Bytes before{own->others_guessed.load()};
+    sum.held = Bytes{own->others.load()};
+    sum.guessed = std::min(std::max(before, Bytes{own->others_guessed.load()}), sum.held);
+  }
   for (const LedgerSlot& slot : page.slots) {
     const bool is_own = own != nullptr && &slot == own;
     if (!is_own && !is_alive(slot)) continue;
-    if (!is_own) sum += grown(slot.rss, slot.rss_counted) + Bytes{slot.leased.load()};
+    if (!is_own) {
+      const Bytes leased{slot.leased.load()};
+      sum.held += grown(slot.rss, slot.rss_counted) + leased;
+      sum.guessed += leased;
+      sum.movable += Bytes{slot.movable.load()};
+      if (has_coming(slot)) sum.expected += Bytes{slot.coming.load()};
+    }
     // Copies that a process makes of shared pages do not change its resident size, so they are added here.
-    sum += Bytes{slot.copies_expected.load()} + grown(slot.diverged, slot.diverged_counted);
+    sum.expected += Bytes{slot.copies_expected.load()};
+    sum.held += grown(slot.diverged, slot.diverged_counted);
   }
-  return sum + lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
-}
-
-Bytes expected_of(const LedgerPage& page, const LedgerSlot* own) {
-  Bytes sum = lacked_by_others(page, own) + Bytes{page.room_for_programs.load()};
-  for (const LedgerSlot& slot : page.slots) {
-    if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
-  }
-  return sum;
-}
-
-Bytes guessed_of(const LedgerPage& page, const LedgerSlot* own) {
-  Bytes sum{};
-  if (own != nullptr) sum = std::min(Bytes{own->others_guessed.load()}, Bytes{own->others.load()});
-  for (const LedgerSlot& slot : page.slots) {
-    if (&slot != own && is_alive(slot)) sum += Bytes{slot.leased.load()};
-  }
-  return sum;
-}
-
-Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own) {
-  Bytes sum{};
-  for (const LedgerSlot& slot : page.slots) {
-    if (&slot != own && is_alive(slot)) sum += Bytes{slot.movable.load()};
-  }
+  sum.held += sum.expected;
   return sum;
 }
 
@@ -320,33 +360,30 @@ std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own) {
   return static_cast<std::uint64_t>(std::ranges::count_if(page.slots, counts));
 }
 
+void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
+              std::chrono::milliseconds most) {
+  own.coming.store(0);  // so that what was noted before does not get the new time
+  own.coming_until.store(static_cast<std::uint64_t>((now_ms() + kComing).count()));
+  own.coming.store(bytes.count);
+  const LooksOfOthers looks(page, &own);
+  const Bytes budget{page.budget.load()};
+  if (budget == Bytes{} || others_of(page, &own).held + held + bytes + margin <= budget) return;
+  await(std::chrono::steady_clock::now() + most, [&] { return looks.have_looked(); });
+}
+
 bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most) {
-  const auto until = std::chrono::steady_clock::now() + most;
-  const auto await = [until](const auto& done) {
-    while (!done() && std::chrono::steady_clock::now() < until) ::usleep(1000);
-    return done();
-  };
-  // Of n + 1 looks that have ended, one began after n had begun. A process that has died or runs another program now
-  // never looks again.
-  struct Before {
-    std::int32_t pid = 0;
-    std::uint64_t begun = 0;
-  };
-  std::array<Before, LedgerPage::kSlots> before{};
-  for (std::size_t i = 0; i < before.size(); ++i)
-    before[i] = {page.slots[i].pid.load(), page.slots[i].looks_begun.load()};
-  const auto looks_until = std::chrono::steady_clock::now() + most / kLooksShare;
-  const auto has_looked = [&](const LedgerSlot& slot) {
-    const auto& [pid, begun] = before[static_cast<std::size_t>(&slot - page.slots.data())];
-    if (&slot == own || begun == 0 || slot.looks_ended.load() > begun || slot.pid.load() != pid) return true;
-    return !holds_memory(pid) || std::chrono::steady_clock::now() >= looks_until;
-  };
+  const auto now = std::chrono::steady_clock::now();
+  const auto until = now + most, looks_until = now + most / kLooksShare;
+  const LooksOfOthers looks(page, own);
   const auto settled = [&](const LedgerSlot& slot) {
-    return !is_alive(slot) || (slot.copies_expected.load() == 0 && has_looked(slot));
+    if (!is_alive(slot)) return true;
+    if (slot.copies_expected.load() > 0) return false;
+    if (std::chrono::steady_clock::now() >= looks_until) return true;
+    return looks.has_looked(slot) && (&slot == own || !has_coming(slot));
   };
-  await([&] { return page.room_for_programs.load() == 0 && std::ranges::all_of(page.slots, settled); });
+  await(until, [&] { return page.room_for_programs.load() == 0 && std::ranges::all_of(page.slots, settled); });
   const std::uint64_t mine = page.counts_asked.fetch_add(1) + 1;
-  return await([&] { return page.counts_made.load() >= mine; });
+  return await(until, [&] { return page.counts_made.load() >= mine; });
 }
 
 }  // namespace ullage::store

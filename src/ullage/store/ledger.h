@@ -14,6 +14,7 @@
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
 #include "ullage/store/driver_calls.h"
+#include "ullage/store/tree.h"
 
 #include <array>
 #include <atomic>
@@ -65,6 +66,8 @@ struct LedgerSlot {
   Word others_guessed{0};  // the part of `others` that may be pages which the tree had already; a count tells
   Word rss_counted{0};     // rss when the launcher counted last
   Word leased{0};          // bytes that the process is about to take (Tree::lease)
+  Word coming{0};          // bytes that it, having no watch, is about to touch outside its pool (Tree::make_way)
+  Word coming_until{0};    // until then, in ms of the steady clock; after that they count as growth alone
   Word lacking{0};         // bytes without which a request is about to be refused; the other processes give way to it
   Word movable{0};         // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
   Word looks_begun{0};     // looks of its watch, which makes the pool give way. 0: it has no watch
@@ -167,7 +170,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 22;
+  static constexpr std::uint32_t kLayout = 23;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -261,34 +264,34 @@ class Ledger final {
 // Does the slot belong to a process that has not ended?
 bool is_alive(const LedgerSlot& slot);
 
-// Estimates the resident bytes of the tree's other processes, as seen by the process that has the slot `own` (null: it
-// has none). It is the sum of:
+// What the tree's other processes hold, as seen by the process that has the slot `own` (null: it has none).
+// Others::held is the sum of:
 // - the launcher's last count (others);
 // - for each other process: its growth since that count (rss - rss_counted), and the bytes that it is about to take
-//   (leased);
+//   (leased) or to touch (coming);
 // - for each other process: the bytes that it lacks (lacking). If this process lacks some too, only those of the slots
 //   before its own: of several that lack bytes, the one whose slot comes first gets them. If each counted the others,
 //   none would be served;
 // - for each process, the own one too: the copies of shared pages that are expected (copies_expected), and those made
 //   since that count (diverged - diverged_counted);
 // - the room for programs that have no pool (room_for_programs).
-Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that children of the process hold only because it was in the process's pool at the fork.
+Others others_of(const LedgerPage& page, const LedgerSlot* own);
+// The part of Others::held that children of the process hold only because it was in the process's pool at the fork.
 Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that is expected and not there yet: copies_expected, lacking and room_for_programs.
-Bytes expected_of(const LedgerPage& page, const LedgerSlot* own);
-// The part of others_of() that may not be there: others_guessed, and what the others have leased.
-Bytes guessed_of(const LedgerPage& page, const LedgerSlot* own);
 
-// The part of others_of() that the others would evict before a request of the process is refused.
-Bytes movable_of_others(const LedgerPage& page, const LedgerSlot* own);
+// For a process without a watch that is about to touch `bytes` outside its pool: notes that in `own`, in place of what
+// it noted before. `held`: what it holds now. If the budget has no room for the bytes and `margin`, waits until the
+// watches of the others have seen them and their pools have given way, `most` at the most. Takes no lock.
+void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
+              std::chrono::milliseconds most);
 
 // Waits until no process is expected to copy shared pages any more and no room is kept for programs. Waits also until
-// the watch of each other process has looked once from begin to end, so that it has seen what is lacking and has given
-// way; for that a third of `most` at the most. Then asks the launcher to count the tree, and waits for the count. All
-// this takes at most `most`. Returns false if no count has come by then. `own`: the caller's slot; null: it has none.
+// nothing is coming, and the watch of each other process has looked once from begin to end, so that it has seen what is
+// lacking and has given way; for that a third of `most` at the most. Then asks the launcher to count the tree, and
+// waits for the count. All this takes at most `most`. Returns false if no count has come by then. `own`: the caller's
+// slot; null: it has none.
 bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is lower.

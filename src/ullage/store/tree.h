@@ -10,21 +10,26 @@
 
 namespace ullage::store {
 
+// What the other processes hold.
+struct Others {
+  // An estimate from above of their resident bytes, `expected` and `guessed` included. Shared pages count once in the
+  // whole tree.
+  Bytes held{};
+  // Not there yet: copies of pages after a fork, what the others lack, what they announced, and room that is kept for
+  // programs. A request is refused only after waiting for it.
+  Bytes expected{};
+  // May not be there: pages that nobody has counted since a process took them, and that the tree may have had already;
+  // and leases. A garbage collection leases all that it might copy, and copies little of it.
+  Bytes guessed{};
+  // They would evict it before a request of this process is refused.
+  Bytes movable{};
+};
+
 class Tree {
  public:
   virtual ~Tree() = default;
 
-  // Estimates from above the resident bytes of the others, leases and what they lack included. Shared pages count once
-  // in the whole tree.
-  virtual Bytes others() = 0;
-  // The part of others() that is expected and not there yet: copies of pages after a fork, what the others lack, and
-  // room that is kept for programs. A request is refused only after waiting for it.
-  virtual Bytes expected() = 0;
-  // The part of others() that may not be there: pages that nobody has counted since a process took them, and that the
-  // tree may have had already; and leases. A garbage collection leases all that it might copy, and copies little of it.
-  virtual Bytes guessed() = 0;
-  // The part of others() that the others would evict before a request of this process is refused.
-  virtual Bytes movable() = 0;
+  virtual Others others() = 0;
   // Tells the others whether this process's pool is under pressure, so that its ops are followed. Returns whether any
   // pool of the tree is. Then all follow their ops, because movable() is known only so.
   virtual bool share_pressure(bool is_under_pressure) = 0;
@@ -32,7 +37,7 @@ class Tree {
   virtual bool others_are_followed() = 0;
   // Does a launcher count them? Else others() knows only what they say of themselves.
   virtual bool is_counted() = 0;
-  // The part of others() that children of this process hold only because it was in its pool at the fork. Had this
+  // The part of others().held that children of this process hold only because it was in its pool at the fork. Had this
   // process evicted it before, they would not. Never more than that, but it may be less.
   virtual Bytes inherited() = 0;
   // The most that one program without a pool, such as a compiler, has held so far.
@@ -51,6 +56,10 @@ class Tree {
   virtual void lease(Bytes bytes) = 0;
   // Ends a lease: the process took `taken` of the `leased` bytes.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
+  // Call this in a process without a watch, a child made by fork, before it touches `bytes` outside the pool. The
+  // others see them at once. If there is no room for them, waits a little, so that the pools of the others give way.
+  // Takes no lock, because a lost thread of the parent may hold it.
+  virtual void make_way(Bytes bytes) = 0;
 
   // Call this just before a fork. `followed`: the child's ops will be followed, so it tells what it uses of this
   // process's storages. False: inherited() stays zero until the next fork.

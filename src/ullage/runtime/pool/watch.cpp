@@ -70,7 +70,7 @@ void Watch::start() {
 
 // A thread touches one block at a time, so its new one takes the place of its last one.
 void Watch::make_way(Bytes bytes) {
-  if (in_child_ || budget_.unlimited()) return;
+  if (budget_.unlimited()) return;
   std::unique_lock lock(lock_);
   const std::thread::id self = std::this_thread::get_id();
   if (self == thread_ || thread_ == std::thread::id{}) return;

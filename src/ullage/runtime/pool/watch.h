@@ -54,14 +54,11 @@ class Watch final {
 
   // This thread of the program is about to touch `bytes` outside the pool, faster than looks come. Has the watch's
   // thread make the pool give way, and waits for that, kMostWaiting at most: the caller may hold what the watch needs.
-  // For the same reason this call does not use the pager itself.
+  // For the same reason this call does not use the pager itself. Not in a forked child (Tree::make_way()).
   void make_way(Bytes bytes);
 
   // In a forked child, which lacks the thread: writes no more figures, because they are the parent's.
-  void leave_to_parent() {
-    slot_ = nullptr;
-    in_child_ = true;
-  }
+  void leave_to_parent() { slot_ = nullptr; }
 
   store::LedgerSlot* slot() { return slot_; }
 
@@ -99,7 +96,6 @@ class Watch final {
   std::vector<Coming> coming_;  // one for each thread at most, the oldest first
   std::uint64_t asked_ = 0, answered_ = 0;
   std::thread::id thread_;  // the watch's
-  bool in_child_ = false;
 };
 
 }  // namespace ullage::runtime
