@@ -3,6 +3,7 @@
 
 #include "ullage/runtime/ops/op_info.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
@@ -37,12 +38,9 @@ void each_argument(const OpCall& call, const F& f) {
 // The bytes that a tensor reaches, from the begin of its storage; nothing if it is no plain one.
 std::optional<std::pair<Bytes, Bytes>> reach(const at::Tensor& tensor) {
   if (tensor.layout() != c10::kStrided || tensor.numel() == 0) return std::nullopt;
-  std::int64_t last = tensor.storage_offset();
-  for (std::int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
-  const auto bytes = [&](std::int64_t elements) {
-    return Bytes{static_cast<std::uint64_t>(elements) * tensor.itemsize()};
-  };
-  return std::pair(bytes(tensor.storage_offset()), bytes(last + 1));
+  const auto first = static_cast<std::size_t>(tensor.storage_offset());
+  return std::pair(Bytes{first * tensor.itemsize()},
+                   Bytes{at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(), first)});
 }
 
 // The most that an op which picks by indices brings into memory of `table`: a row for each index.
