@@ -540,7 +540,8 @@ print(all((x == i).all().item() for i, x in enumerate(held)))""")
 
 
 def test_the_parent_gives_way_to_a_workers_large_blocks(runs: Runs) -> None:
-    """A worker has no watch, and touches its blocks faster than the launcher looks. The tensors fill the budget."""
+    """A worker has no watch, and touches its blocks faster than the launcher looks. Tensors fill the budget. They have
+    not changed since they were written out, so that no disk delays their giving way."""
     end = runs.under(600 * MIB, sys.executable, "-c", """
 import multiprocessing, time, torch
 context = multiprocessing.get_context('fork')
@@ -563,6 +564,22 @@ print(child.exitcode, all((x == i).all().item() for i, x in enumerate(held)))"""
     assert (end.code, end.out) == (0, "0 True\n"), end
     kept(end)
     assert end.report["spilled_bytes"] > 200 * MIB, end
+
+
+def test_a_request_above_the_budget_outside_the_pool(runs: Runs) -> None:
+    """It fails as it does without a budget, in the process and in a worker. Nothing makes room for it."""
+    end = runs.under(600 * MIB, sys.executable, "-c", """
+import ctypes, multiprocessing, torch
+held = torch.ones(1 << 20)
+malloc = ctypes.CDLL(None).malloc
+malloc.restype = ctypes.c_void_p
+def ask(): print([malloc(ctypes.c_size_t(bytes)) for bytes in (2**62, 2**63, 2**64 - 1)], flush=True)
+ask()
+child = multiprocessing.get_context('fork').Process(target=ask)
+child.start(); child.join()
+print(child.exitcode, held.sum().item())""")
+    assert end.code == 0 and end.out.splitlines() == ["[None, None, None]"] * 2 + ["0 1048576.0"], end
+    kept(end)
 
 
 def test_processes_give_way_to_each_other(runs: Runs) -> None:

@@ -22,6 +22,7 @@ struct OtherProcesses final : Tree {
   void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
   Bytes inherited() override { return inherits; }
   void make_way(Bytes) override {}
+  bool forget_announced() override { return false; }
   bool is_counted() override { return true; }
   void forking(bool) override {}
   void forked() override {}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -477,48 +478,74 @@ TEST_F(LedgerTest, ACountDoesNotWaitLongForALookThatNeverComes) {
   waitpid(dead, nullptr, 0);
 }
 
-// A loader's worker has no watch. The parent sees its bytes before they are touched, and no longer than they take.
-TEST_F(LedgerTest, WhatAChildIsAboutToTouchCountsAsExpectedForAWhile) {
+// A loader's worker has no watch. The others see its bytes before they are touched, and count them once.
+TEST_F(LedgerTest, WhatAChildIsAboutToTouchCountsUntilItIsThere) {
+  Ledger ledger = make(100_MiB);
+  LedgerPage& page = ledger.page();
+  LedgerSlot& parent = page.slots[0];
+  LedgerSlot& child = page.slots[1];
+  for (LedgerSlot* slot : {&parent, &child}) slot->pid.store(getppid());
+  child.others.store((60_MiB).count);
+  for (Word* word : {&child.rss, &child.rss_counted, &child.rss_seen}) word->store((20_MiB).count);
+  const auto announce = [&](Bytes held, Bytes bytes) {
+    make_way(page, child, held, bytes, 8_MiB, std::chrono::milliseconds(0));
+    child.coming_until.store(UINT64_MAX >> 1);
+  };
+  announce(20_MiB, 12_MiB);
+  EXPECT_EQ(others_of(page, &parent).held, 12_MiB);
+  EXPECT_EQ(others_of(page, &parent).guessed, 12_MiB);
+  EXPECT_EQ(others_of(page, &child).held, 60_MiB) << "they are its own";
+  announce(20_MiB, 4_MiB);
+  EXPECT_EQ(others_of(page, &parent).held, 12_MiB) << "another thread's are fewer";
+  announce(20_MiB, 16_MiB);
+  EXPECT_EQ(others_of(page, &parent).held, 16_MiB);
+  child.rss_seen.store((26_MiB).count), parent.others.store((6_MiB).count);
+  EXPECT_EQ(others_of(page, &parent).held, 16_MiB) << "6 MiB are touched";
+  announce(26_MiB, 2_MiB);
+  EXPECT_EQ(others_of(page, &parent).held, 6_MiB + 6_MiB + 10_MiB) << "it told of its growth, which is in others too";
+  EXPECT_TRUE(forget_announced(page, &parent));
+  EXPECT_FALSE(forget_announced(page, &parent));
+  announce(26_MiB, 2_MiB);
+  EXPECT_FALSE(forget_announced(page, &child));
+  child.coming_until.store(1);
+  child.rss_counted.store((26_MiB).count);
+  EXPECT_EQ(others_of(page, &parent).held, 6_MiB) << "the announcement has ended";
+}
+
+// 32 MiB are held, 12 announced, and 8 are the margin. With 48 MiB of others that is the budget.
+TEST_F(LedgerTest, AChildWaitsForALookOfItsParentIfThereIsNoRoom) {
   Ledger ledger = make(100_MiB);
   LedgerPage& page = ledger.page();
   LedgerSlot& parent = page.slots[0];
   LedgerSlot& child = page.slots[1];
   for (LedgerSlot* slot : {&parent, &child}) slot->pid.store(getppid());
   parent.looks_begun.store(1), parent.looks_ended.store(1);
-  child.others.store((60_MiB).count);
-  make_way(page, child, /*held=*/20_MiB, /*bytes=*/12_MiB, /*margin=*/8_MiB, std::chrono::hours(1));  // there is room
-  EXPECT_EQ(others_of(page, &parent).held, 12_MiB);
-  EXPECT_EQ(others_of(page, &parent).expected, 12_MiB);
-  EXPECT_EQ(others_of(page, &child).held, 60_MiB) << "they are its own";
-  std::thread watch([&parent] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    parent.looks_begun.store(2), parent.looks_ended.store(2);
+  child.others.store((48_MiB).count);
+  const auto waits = [&](std::chrono::milliseconds most) {
+    const auto began = std::chrono::steady_clock::now();
+    make_way(page, child, 32_MiB, 12_MiB, 8_MiB, most);
+    return std::chrono::steady_clock::now() - began;
+  };
+  EXPECT_LT(waits(std::chrono::hours(1)), std::chrono::minutes(10)) << "there is room";
+  child.others.store((48_MiB).count + 1);
+  EXPECT_GE(waits(std::chrono::milliseconds(30)), std::chrono::milliseconds(30)) << "nobody looks";
+  std::atomic<bool> over{false};
+  std::thread watch([&] {
+    while (!over) {
+      parent.looks_begun.fetch_add(1);
+      std::this_thread::yield();
+      parent.looks_ended.fetch_add(1);
+    }
   });
-  make_way(page, child, 20_MiB, 13_MiB, 8_MiB, std::chrono::hours(1));  // 1 MiB is missing: one look is waited for
-  EXPECT_EQ(parent.looks_ended.load(), 2u);
+  EXPECT_LT(waits(std::chrono::hours(1)), std::chrono::minutes(10));
+  over = true;
   watch.join();
-  EXPECT_EQ(others_of(page, &parent).expected, 13_MiB) << "in place of those before";
-  make_way(page, child, 20_MiB, 14_MiB, 8_MiB, std::chrono::milliseconds(1));  // the parent does not look
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (others_of(page, &parent).held > 0_MiB && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  EXPECT_EQ(others_of(page, &parent).held, 0_MiB) << "they are there now, and count as growth";
-}
-
-// A refusal is about what is there, so the count before it waits for what is coming.
-TEST_F(LedgerTest, ACountWaitsForWhatIsComing) {
-  Ledger ledger = make();
-  LedgerPage& page = ledger.page();
-  for (LedgerSlot* slot : {&page.slots[0], &page.slots[1]}) slot->pid.store(getppid());
-  make_way(page, page.slots[1], {}, 12_MiB, {}, {});
-  Bytes coming = 1_MiB;
-  std::thread launcher([&] {
-    while (page.counts_asked.load() == 0) std::this_thread::yield();
-    coming = others_of(page, &page.slots[0]).expected;
-    page.counts_made.store(1);
-  });
-  EXPECT_TRUE(await_count(page, &page.slots[0], std::chrono::seconds(60)));
-  launcher.join();
-  EXPECT_EQ(coming, 0_MiB);
+  parent.looks_begun.store(1000), parent.looks_ended.store(1000);
+  std::thread program([&parent] { parent.looks_begun.store(0), parent.looks_ended.store(0); });
+  EXPECT_LT(waits(std::chrono::hours(1)), std::chrono::minutes(10)) << "it runs another program, and never looks";
+  program.join();
+  page.budget.store(0);
+  EXPECT_LT(waits(std::chrono::hours(1)), std::chrono::minutes(10)) << "no budget, no waiting";
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {

@@ -146,6 +146,10 @@ TreeLook tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Byte
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
     slot.others_guessed.store(guessed.count);
   }
+  // Later than `others`: until then what a process announced counts twice, rather than not at all.
+  for (const TreeMember& member : tree) {
+    if (store::LedgerSlot* const slot = slot_of(page, member.pid)) slot->rss_seen.store(member.resident.all().count);
+  }
   store::raise_to(page.tree_peak, saturating_sub(total, copied + taken + uncounted).count);
   return {.copied = copied, .taken = taken, .held = total, .programs = {}};
 }

@@ -159,7 +159,7 @@ class Running final : public Session, public PoolListener {
     if (device_->is_the_process()) charges_->discharge(bytes);
   }
   void make_way(Bytes bytes) override {
-    if (!device_->is_the_process()) return;
+    if (!device_->is_the_process() || bytes > budget_.stated()) return;  // such a request fails, or is touched in part
     if (!in_child_) {
       watch_->make_way(bytes);
     } else if (settings_.tree != nullptr) {
@@ -167,6 +167,7 @@ class Running final : public Session, public PoolListener {
     }
   }
   void make_way_for_a_program() override {
+    if (in_child_) return;  // the launcher asks the pools for room
     make_way(settings_.tree != nullptr ? std::max(kLeastOfAProgram, settings_.tree->largest_program())
                                        : kLeastOfAProgram);
   }
@@ -311,8 +312,8 @@ class Running final : public Session, public PoolListener {
   }
 
   // Called before a request is refused. Gives up the first of these that exists: unused granted bytes, the charge for
-  // the process's end, the one for copies of the heap, the bytes that planning holds, the unused part of the reserve.
-  // False: there was nothing.
+  // the process's end, the one for copies of the heap, the bytes that planning holds, the unused part of the reserve,
+  // the room for what children announced. False: there was nothing.
   bool somebody_gives_way() {
     const Bytes unused = settings_.take_back ? settings_.take_back() : Bytes{};
     if (unused > Bytes{}) {
@@ -330,7 +331,8 @@ class Running final : public Session, public PoolListener {
       return true;
     }
     if (paging_ && paging_->planning_gives_way()) return true;
-    return budget_.lend();
+    if (budget_.lend()) return true;
+    return settings_.tree != nullptr && settings_.tree->forget_announced();
   }
 
   // Notes the least budget up to now (Budget::note_least()). Call this when the bytes outside the pool change.

@@ -61,7 +61,7 @@ void expect_copies() {
 // holds at first are its parent's and are counted there. `counted`: a launcher counts the pages that the child copies.
 store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   if (ledger.page().card.load() != 0) return nullptr;  // the card is its parent's
-  store::LedgerSlot* parent = own_slot;
+  store::LedgerSlot* parent = std::exchange(own_slot, nullptr);
   own_slot = ledger.claim_slot();
   in_child = true;
   if (own_slot == nullptr) {
@@ -75,8 +75,7 @@ store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   own_slot->parent.store(static_cast<std::uint64_t>(::getppid()));
   if (counted) expect_copies();
   const Bytes resident = store::resident_now();
-  own_slot->rss_counted.store(resident.count);
-  own_slot->rss.store(resident.count);
+  for (store::Word* word : {&own_slot->rss_counted, &own_slot->rss_seen, &own_slot->rss}) word->store(resident.count);
   return own_slot;
 }
 
@@ -134,6 +133,7 @@ class LedgerTree final : public store::Tree {
     if (!counted_ || own_slot == nullptr) return;
     store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kOneLook);
   }
+  bool forget_announced() override { return store::forget_announced(page_, own_slot); }
   void forking(bool followed) override {
     if (own_slot == nullptr) return;
     const std::uint64_t unseen = followed ? 0 : 1;

@@ -29,8 +29,8 @@ constexpr int kLeastDescriptor = 100;
 // await_count() waits for looks for at most this part of its time.
 constexpr int kLooksShare = 3;
 
-// For how long bytes count as coming. The launcher sees after 10 ms what was touched, but a busy machine may let the
-// process wait before it touches anything.
+// For how long an announcement of make_way() counts. The launcher sees within 10 ms what was touched, but a busy
+// machine may let the process wait before it touches anything.
 constexpr std::chrono::milliseconds kComing{250};
 
 std::chrono::milliseconds now_ms() {
@@ -230,7 +230,7 @@ LedgerSlot* Ledger::claim_slot() {
     }
     slot.copies_expected.store(0);
     slot.copying.store(0);
-    slot.coming.store(0);
+    slot.coming_to.store(0);
     slot.lacking.store(0);
     slot.movable.store(0);
     slot.looks_begun.store(0);
@@ -262,8 +262,11 @@ bool is_alive(const LedgerSlot& slot) { return slot.pid.load() > 0 && !is_gone(s
 
 namespace {
 
-bool has_coming(const LedgerSlot& slot) {
-  return slot.coming.load() > 0 && std::chrono::milliseconds(slot.coming_until.load()) > now_ms();
+// What the process announced by make_way() and has not touched yet, as far as is known.
+Bytes coming_of(const LedgerSlot& slot) {
+  const Bytes to{slot.coming_to.load()};
+  if (to == Bytes{} || std::chrono::milliseconds(slot.coming_until.load()) <= now_ms()) return {};
+  return saturating_sub(to, Bytes{std::max(slot.rss.load(), slot.rss_seen.load())});
 }
 
 // LedgerSlot::lacking of the other processes, as others_of() counts it.
@@ -287,12 +290,12 @@ class LooksOfOthers final {
       before_[i] = {page.slots[i].pid.load(), page.slots[i].looks_begun.load()};
   }
 
-  // Of n + 1 looks that have ended, one began after n had begun. A process that has died or runs another program now
-  // never looks again.
+  // Of n + 1 looks that have ended, one began after n had begun. If fewer have begun than before, the process runs
+  // another program.
   bool has_looked(const LedgerSlot& slot) const {
     const auto& [pid, begun] = before_[static_cast<std::size_t>(&slot - page_.slots.data())];
-    if (&slot == own_ || begun == 0 || slot.looks_ended.load() > begun || slot.pid.load() != pid) return true;
-    return !holds_memory(pid);
+    if (&slot == own_ || begun == 0 || slot.pid.load() != pid) return true;
+    return slot.looks_ended.load() > begun || slot.looks_begun.load() < begun;
   }
   bool have_looked() const {
     return std::ranges::all_of(page_.slots,
@@ -334,11 +337,10 @@ Others others_of(const LedgerPage& page, const LedgerSlot* own) {
     const bool is_own = own != nullptr && &slot == own;
     if (!is_own && !is_alive(slot)) continue;
     if (!is_own) {
-      const Bytes leased{slot.leased.load()};
-      sum.held += grown(slot.rss, slot.rss_counted) + leased;
-      sum.guessed += leased;
+      const Bytes announced = Bytes{slot.leased.load()} + coming_of(slot);
+      sum.held += grown(slot.rss, slot.rss_counted) + announced;
+      sum.guessed += announced;
       sum.movable += Bytes{slot.movable.load()};
-      if (has_coming(slot)) sum.expected += Bytes{slot.coming.load()};
     }
     // Copies that a process makes of shared pages do not change its resident size, so they are added here.
     sum.expected += Bytes{slot.copies_expected.load()};
@@ -362,13 +364,30 @@ std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own) {
 
 void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
               std::chrono::milliseconds most) {
-  own.coming.store(0);  // so that what was noted before does not get the new time
-  own.coming_until.store(static_cast<std::uint64_t>((now_ms() + kComing).count()));
-  own.coming.store(bytes.count);
+  own.rss.store(held.count);
+  const Bytes to = held + bytes;
+  const auto announce = [&](std::chrono::milliseconds lasts) {
+    if (coming_of(own) > bytes) return;  // another thread's
+    own.coming_to.store(0);              // so that what was announced before does not last longer
+    own.coming_until.store(static_cast<std::uint64_t>((now_ms() + lasts).count()));
+    own.coming_to.store(to.count);
+  };
+  announce(most + kComing);
   const LooksOfOthers looks(page, &own);
   const Bytes budget{page.budget.load()};
-  if (budget == Bytes{} || others_of(page, &own).held + held + bytes + margin <= budget) return;
-  await(std::chrono::steady_clock::now() + most, [&] { return looks.have_looked(); });
+  const bool has_room = budget == Bytes{} || others_of(page, &own).held + to + margin <= budget;
+  if (!has_room) await(std::chrono::steady_clock::now() + most, [&] { return looks.have_looked(); });
+  announce(kComing);  // it may have waited for long
+}
+
+bool forget_announced(LedgerPage& page, const LedgerSlot* own) {
+  bool some = false;
+  for (LedgerSlot& slot : page.slots) {
+    if (&slot == own || !is_alive(slot) || coming_of(slot) == Bytes{}) continue;
+    slot.coming_to.store(0);
+    some = true;
+  }
+  return some;
 }
 
 bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most) {
@@ -378,8 +397,7 @@ bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseco
   const auto settled = [&](const LedgerSlot& slot) {
     if (!is_alive(slot)) return true;
     if (slot.copies_expected.load() > 0) return false;
-    if (std::chrono::steady_clock::now() >= looks_until) return true;
-    return looks.has_looked(slot) && (&slot == own || !has_coming(slot));
+    return looks.has_looked(slot) || !holds_memory(slot.pid.load()) || std::chrono::steady_clock::now() >= looks_until;
   };
   await(until, [&] { return page.room_for_programs.load() == 0 && std::ranges::all_of(page.slots, settled); });
   const std::uint64_t mine = page.counts_asked.fetch_add(1) + 1;

@@ -51,8 +51,8 @@ using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free);
 
 // The figures of one process of the program's tree. The process writes them. The launcher writes `others`,
-// `others_guessed`, `inherited` and all that end in `counted`, and lowers `copies_expected`. If the budget is a card's,
-// the figures of `rss` and `outside` are bytes of the card.
+// `others_guessed`, `rss_seen`, `inherited` and all that end in `counted`, and lowers `copies_expected`. If the budget
+// is a card's, the figures of `rss` and `outside` are bytes of the card.
 struct LedgerSlot {
   static constexpr std::size_t kStepTimes = 1024;
 
@@ -66,8 +66,9 @@ struct LedgerSlot {
   Word others_guessed{0};  // the part of `others` that may be pages which the tree had already; a count tells
   Word rss_counted{0};     // rss when the launcher counted last
   Word leased{0};          // bytes that the process is about to take (Tree::lease)
-  Word coming{0};          // bytes that it, having no watch, is about to touch outside its pool (Tree::make_way)
-  Word coming_until{0};    // until then, in ms of the steady clock; after that they count as growth alone
+  Word rss_seen{0};        // its resident bytes at the launcher's last look, which are in the `others` of the others
+  Word coming_to{0};       // its resident bytes once it has touched what it announced (Tree::make_way); 0: nothing
+  Word coming_until{0};    // when the announcement ends, in ms of the steady clock
   Word lacking{0};         // bytes without which a request is about to be refused; the other processes give way to it
   Word movable{0};         // bytes of its pool that it would evict for others that lack bytes (Pager::movable())
   Word looks_begun{0};     // looks of its watch, which makes the pool give way. 0: it has no watch
@@ -268,7 +269,7 @@ bool is_alive(const LedgerSlot& slot);
 // Others::held is the sum of:
 // - the launcher's last count (others);
 // - for each other process: its growth since that count (rss - rss_counted), and the bytes that it is about to take
-//   (leased) or to touch (coming);
+//   (leased) or to touch (coming_to);
 // - for each other process: the bytes that it lacks (lacking). If this process lacks some too, only those of the slots
 //   before its own: of several that lack bytes, the one whose slot comes first gets them. If each counted the others,
 //   none would be served;
@@ -281,17 +282,19 @@ Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 
-// For a process without a watch that is about to touch `bytes` outside its pool: notes that in `own`, in place of what
-// it noted before. `held`: what it holds now. If the budget has no room for the bytes and `margin`, waits until the
-// watches of the others have seen them and their pools have given way, `most` at the most. Takes no lock.
+// For a process without a watch that is about to touch `bytes` outside its pool: announces that in `own` for a quarter
+// of a second. `held`: what it holds now. Of the announcements of several threads the highest stands. If the budget has
+// no room for the bytes and `margin`, waits until the watches of the others have looked and their pools have given way,
+// `most` at the most. Takes no lock and allocates nothing.
 void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
               std::chrono::milliseconds most);
+// Ends what the processes beside `own` announced by make_way(). Returns whether there was anything.
+bool forget_announced(LedgerPage& page, const LedgerSlot* own);
 
 // Waits until no process is expected to copy shared pages any more and no room is kept for programs. Waits also until
-// nothing is coming, and the watch of each other process has looked once from begin to end, so that it has seen what is
-// lacking and has given way; for that a third of `most` at the most. Then asks the launcher to count the tree, and
-// waits for the count. All this takes at most `most`. Returns false if no count has come by then. `own`: the caller's
-// slot; null: it has none.
+// the watch of each other process has looked once from begin to end, so that it has seen what is lacking and has given
+// way; for that a third of `most` at the most. Then asks the launcher to count the tree, and waits for the count. All
+// this takes at most `most`. Returns false if no count has come by then. `own`: the caller's slot; null: it has none.
 bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is lower.

@@ -15,11 +15,12 @@ struct Others {
   // An estimate from above of their resident bytes, `expected` and `guessed` included. Shared pages count once in the
   // whole tree.
   Bytes held{};
-  // Not there yet: copies of pages after a fork, what the others lack, what they announced, and room that is kept for
-  // programs. A request is refused only after waiting for it.
+  // Not there yet: copies of pages after a fork, what the others lack, and room that is kept for programs. A request is
+  // refused only after waiting for it.
   Bytes expected{};
   // May not be there: pages that nobody has counted since a process took them, and that the tree may have had already;
-  // and leases. A garbage collection leases all that it might copy, and copies little of it.
+  // leases, because a garbage collection leases all that it might copy, and copies little of it; and what children
+  // announced (make_way()), because their heaps may have the pages already.
   Bytes guessed{};
   // They would evict it before a request of this process is refused.
   Bytes movable{};
@@ -56,10 +57,13 @@ class Tree {
   virtual void lease(Bytes bytes) = 0;
   // Ends a lease: the process took `taken` of the `leased` bytes.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
-  // Call this in a process without a watch, a child made by fork, before it touches `bytes` outside the pool. The
-  // others see them at once. If there is no room for them, waits a little, so that the pools of the others give way.
-  // Takes no lock, because a lost thread of the parent may hold it.
+  // Call this in a child made by fork, which has no watch, before it touches `bytes` outside the pool. The others see
+  // them at once. If there is no room for them, waits a little, so that the pools of the others give way. Takes no
+  // lock, because a lost thread of the parent may hold it, and allocates nothing. No effect without a launcher.
   virtual void make_way(Bytes bytes) = 0;
+  // Forgets what the others announced by make_way(), before a request is refused because of it. False: there was
+  // nothing.
+  virtual bool forget_announced() = 0;
 
   // Call this just before a fork. `followed`: the child's ops will be followed, so it tells what it uses of this
   // process's storages. False: inherited() stays zero until the next fork.
