@@ -270,6 +270,32 @@ TEST_F(TreeWatchTest, SeesCopiesOfAFilesPages) {
   close(fd);
 }
 
+// Until the next count, `others` is what it was. So the growth since must still be told from it.
+TEST_F(TreeWatchTest, GrowthIsNotLostIfAnotherProcessHasEnded) {
+  const ForkedChild child = child_with(kHeld);
+  store::LedgerSlot& slot = page->slots[1];
+  slot.pid.store(child.pid());
+  std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
+  ASSERT_EQ(tree.size(), 2u);
+  const Bytes before = store::others_of(*page, &slot).held;
+  own.rss.fetch_add((30_MiB).count);
+  tree.back().pid = INT32_MAX;  // no process has this number
+  EXPECT_FALSE(follow_tree(*page, tree).has_value());
+  EXPECT_EQ(store::others_of(*page, &slot).held, before + 30_MiB);
+}
+
+TEST_F(TreeWatchTest, NotesWhatItSawOfEach) {
+  const ForkedChild child = child_with(kHeld);
+  store::LedgerSlot& slot = page->slots[1];
+  slot.pid.store(child.pid());
+  slot.rss_seen.store((1_GiB).count);
+  const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
+  const Bytes seen{slot.rss_seen.load()};
+  EXPECT_GE(seen, kHeld);
+  EXPECT_LE(seen, kHeld + beside) << "it was more before";
+  EXPECT_GE(Bytes{own.rss_seen.load()}, 1_MiB);
+}
+
 // As a child by fork does with its parent's libraries.
 TEST_F(TreeWatchTest, OnlyGuessesThatPagesOfFilesAreNewToTheTree) {
   const int fd = file_of(kHeld);

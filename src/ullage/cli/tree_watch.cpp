@@ -146,12 +146,29 @@ TreeLook tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Byte
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
     slot.others_guessed.store(guessed.count);
   }
-  // Later than `others`: until then what a process announced counts twice, rather than not at all.
-  for (const TreeMember& member : tree) {
-    if (store::LedgerSlot* const slot = slot_of(page, member.pid)) slot->rss_seen.store(member.resident.all().count);
-  }
   store::raise_to(page.tree_peak, saturating_sub(total, copied + taken + uncounted).count);
   return {.copied = copied, .taken = taken, .held = total, .programs = {}};
+}
+
+// Call lower_seen() before tell() and note_included() after it. They note how much of each process is in the `others`
+// of the others: growth since, and what a process announced, come on top. Between the calls some of it counts twice,
+// rather than not at all.
+void lower_seen(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+  for (const TreeMember& member : tree) {
+    store::LedgerSlot* const slot = slot_of(page, member.pid);
+    if (slot != nullptr && Bytes{slot->rss_seen.load()} > member.resident.all())
+      slot->rss_seen.store(member.resident.all().count);
+  }
+}
+
+// `counted`: so many of `tree`, the first, were met by a count.
+void note_included(store::LedgerPage& page, const std::vector<TreeMember>& tree, std::size_t counted) {
+  for (std::size_t i = 0; i < counted; ++i) {
+    store::LedgerSlot* const slot = slot_of(page, tree[i].pid);
+    if (slot == nullptr) continue;
+    slot->rss_counted.store(tree[i].slot_rss);
+    slot->rss_seen.store(tree[i].resident.all().count);
+  }
 }
 
 Bytes middle(Bytes a, Bytes b) { return Bytes{a.count / 2 + b.count / 2}; }
@@ -243,12 +260,12 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
     if (slot == nullptr) continue;
     slot->inherited.store(member.slot_left > 0 ? held_of(page, tree, member).count : 0);
     slot->left_counted.store(member.slot_left);
-    slot->rss_counted.store(member.slot_rss);
     slot->diverged_counted.store(member.slot_diverged - std::min(member.slot_diverged, member.slot_copying));
     if (tree.size() == 1) slot->copies_expected.store(0);
   }
   if (tree.size() + newcomers.size() == 1) {
     tell(page, tree);
+    note_included(page, tree, tree.size());
     return;
   }
   // The processes were counted one after the other. What one took after its own count, another one may have given up
@@ -281,7 +298,7 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
   std::vector<TreeMember> now = tree;
   for (TreeMember& member : now) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
-    if (slot != nullptr) slot->rss_counted.store(slot->rss.load());
+    if (slot != nullptr) member.slot_rss = slot->rss.load();
     const store::ResidentPages before = std::exchange(member.resident, store::resident_pages_of(member.pid));
     if (member.resident.all() == Bytes{}) return std::nullopt;
     if (!has_a_pool(slot) && !member.runs_a_program && runs_a_program(member.pid))
@@ -305,7 +322,11 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
   }
   std::vector<Program> programs = programs_of(page, now);
   TreeLook look{};
-  if (now.size() > 1) look = tell(page, now, uncounted);
+  if (now.size() > 1) {
+    lower_seen(page, now);
+    look = tell(page, now, uncounted);
+    note_included(page, now, tree.size());
+  }
   look.programs = std::move(programs);
   return look;
 }

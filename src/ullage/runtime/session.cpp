@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -41,6 +42,7 @@ constexpr int kMostWaits = 200;
 // Room for the first program that is started. Measured: ffmpeg, and dd with blocks of 28 MiB, take 7 to 20 MiB beyond
 // the margin before the pool has given way.
 constexpr Bytes kLeastOfAProgram = 32_MiB;
+constexpr std::chrono::steady_clock::duration kForgetsAgain = std::chrono::seconds(1);
 
 class Running;
 Running* running = nullptr;
@@ -168,8 +170,8 @@ class Running final : public Session, public PoolListener {
   }
   void make_way_for_a_program() override {
     if (in_child_) return;  // the launcher asks the pools for room
-    make_way(settings_.tree != nullptr ? std::max(kLeastOfAProgram, settings_.tree->largest_program())
-                                       : kLeastOfAProgram);
+    const Bytes largest = settings_.tree != nullptr ? settings_.tree->largest_program() : Bytes{};
+    make_way(std::min(std::max(kLeastOfAProgram, largest), budget_.stated()));
   }
   void file_mapped(Address at, Bytes size, bool writable) override {
     if (follows_files()) files_.mapped_at(at, size, writable);
@@ -332,7 +334,16 @@ class Running final : public Session, public PoolListener {
     }
     if (paging_ && paging_->planning_gives_way()) return true;
     if (budget_.lend()) return true;
-    return settings_.tree != nullptr && settings_.tree->forget_announced();
+    return settings_.tree != nullptr && may_forget() && settings_.tree->forget_announced();
+  }
+
+  // Whether the last time was long enough ago. Children go on announcing, so a request that cannot be served might
+  // always find something to forget.
+  bool may_forget() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    if (now - forgot_at_.load() < kForgetsAgain) return false;
+    forgot_at_.store(now);
+    return true;
   }
 
   // Notes the least budget up to now (Budget::note_least()). Call this when the bytes outside the pool change.
@@ -501,6 +512,7 @@ class Running final : public Session, public PoolListener {
   // Of the garbage collection in progress. The charge may be given up before the collection ends.
   Bytes shared_before_, announced_copies_;
   std::atomic<std::uint64_t> charged_for_copies_{0};
+  std::atomic<std::chrono::steady_clock::duration> forgot_at_{-kForgetsAgain};
   // Parent and child are followed from a fork on if more than one part in so many of the pool's limit was live: which
   // shared pages the parent writes, and what the child uses of them, is known of followed ops only.
   static constexpr std::uint64_t kMuchOfLimit = 8;

@@ -364,20 +364,20 @@ std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own) {
 
 void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
               std::chrono::milliseconds most) {
-  own.rss.store(held.count);
   const Bytes to = held + bytes;
-  const auto announce = [&](std::chrono::milliseconds lasts) {
-    if (coming_of(own) > bytes) return;  // another thread's
-    own.coming_to.store(0);              // so that what was announced before does not last longer
-    own.coming_until.store(static_cast<std::uint64_t>((now_ms() + lasts).count()));
-    own.coming_to.store(to.count);
+  const auto until = [](std::chrono::milliseconds lasts) {
+    return static_cast<std::uint64_t>((now_ms() + lasts).count());
   };
-  announce(most + kComing);
+  if (Bytes{own.coming_to.load()} <= to || coming_of(own) == Bytes{}) {  // else another thread's stands
+    own.coming_to.store(0);  // what it announced before does not last longer
+    own.coming_until.store(until(most + kComing));
+    own.coming_to.store(to.count);
+  }
   const LooksOfOthers looks(page, &own);
   const Bytes budget{page.budget.load()};
   const bool has_room = budget == Bytes{} || others_of(page, &own).held + to + margin <= budget;
   if (!has_room) await(std::chrono::steady_clock::now() + most, [&] { return looks.have_looked(); });
-  announce(kComing);  // it may have waited for long
+  if (own.coming_to.load() == to.count) own.coming_until.store(until(kComing));  // else it was forgotten, or is higher
 }
 
 bool forget_announced(LedgerPage& page, const LedgerSlot* own) {

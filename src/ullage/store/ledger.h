@@ -283,9 +283,9 @@ Bytes inherited_from(const LedgerSlot& own);
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 
 // For a process without a watch that is about to touch `bytes` outside its pool: announces that in `own` for a quarter
-// of a second. `held`: what it holds now. Of the announcements of several threads the highest stands. If the budget has
-// no room for the bytes and `margin`, waits until the watches of the others have looked and their pools have given way,
-// `most` at the most. Takes no lock and allocates nothing.
+// of a second. `held`: what it holds now. Of several threads' announcements the one that reaches highest stands. If the
+// budget has no room for the bytes and `margin`, waits until the watches of the others have looked and their pools have
+// given way, `most` at the most. Takes no lock and allocates nothing.
 void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
               std::chrono::milliseconds most);
 // Ends what the processes beside `own` announced by make_way(). Returns whether there was anything.
