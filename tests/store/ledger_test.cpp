@@ -333,8 +333,8 @@ TEST_F(LedgerTest, TellsWhatTheOthersHoldAsCountedAndHowTheyGrewSince) {
   EXPECT_EQ(others_of(ledger.page(), own).held, 140_MiB);
   EXPECT_EQ(processes_beside(ledger.page(), own), 1u);
   EXPECT_EQ(processes_beside(ledger.page(), nullptr), 2u);
-  EXPECT_EQ(others_of(ledger.page(), nullptr).held,
-            940_MiB);                // without a slot: growth since each was counted, `own` too
+  // Without a slot: growth since each was counted, `own` too.
+  EXPECT_EQ(others_of(ledger.page(), nullptr).held, 940_MiB);
   other.rss.store((200_MiB).count);  // shrank: ignored until the next count
   EXPECT_EQ(others_of(ledger.page(), own).held, 100_MiB);
 }

@@ -132,7 +132,18 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
 // Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures.
 // `uncounted` bytes of them are of processes that no count has met. They are not in the peak, and neither is what is
 // guessed. Returns the sums, without programs.
-TreeLook tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes uncounted = {}) {
+//
+// Notes of the first `counted` processes, those that a count has met, how much of each is in the figures. Growth since,
+// and what a process announced, come on top. While this writes, some of it counts twice, rather than not at all.
+TreeLook tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, std::size_t counted, Bytes uncounted = {}) {
+  const auto each_counted = [&](const auto& note) {
+    for (std::size_t i = 0; i < counted; ++i) {
+      if (store::LedgerSlot* const slot = slot_of(page, tree[i].pid)) note(*slot, tree[i]);
+    }
+  };
+  each_counted([](store::LedgerSlot& slot, const TreeMember& member) {
+    slot.rss_seen.store(std::min(slot.rss_seen.load(), member.resident.all().count));
+  });
   Bytes total{}, copied{}, taken{};
   for (const TreeMember& member : tree) {
     total += member.proportional;
@@ -146,29 +157,12 @@ TreeLook tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Byte
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
     slot.others_guessed.store(guessed.count);
   }
+  each_counted([](store::LedgerSlot& slot, const TreeMember& member) {
+    slot.rss_counted.store(member.slot_rss);
+    slot.rss_seen.store(member.resident.all().count);
+  });
   store::raise_to(page.tree_peak, saturating_sub(total, copied + taken + uncounted).count);
   return {.copied = copied, .taken = taken, .held = total, .programs = {}};
-}
-
-// Call lower_seen() before tell() and note_included() after it. They note how much of each process is in the `others`
-// of the others: growth since, and what a process announced, come on top. Between the calls some of it counts twice,
-// rather than not at all.
-void lower_seen(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
-  for (const TreeMember& member : tree) {
-    store::LedgerSlot* const slot = slot_of(page, member.pid);
-    if (slot != nullptr && Bytes{slot->rss_seen.load()} > member.resident.all())
-      slot->rss_seen.store(member.resident.all().count);
-  }
-}
-
-// `counted`: so many of `tree`, the first, were met by a count.
-void note_included(store::LedgerPage& page, const std::vector<TreeMember>& tree, std::size_t counted) {
-  for (std::size_t i = 0; i < counted; ++i) {
-    store::LedgerSlot* const slot = slot_of(page, tree[i].pid);
-    if (slot == nullptr) continue;
-    slot->rss_counted.store(tree[i].slot_rss);
-    slot->rss_seen.store(tree[i].resident.all().count);
-  }
 }
 
 Bytes middle(Bytes a, Bytes b) { return Bytes{a.count / 2 + b.count / 2}; }
@@ -264,8 +258,7 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree,
     if (tree.size() == 1) slot->copies_expected.store(0);
   }
   if (tree.size() + newcomers.size() == 1) {
-    tell(page, tree);
-    note_included(page, tree, tree.size());
+    tell(page, tree, tree.size());
     return;
   }
   // The processes were counted one after the other. What one took after its own count, another one may have given up
@@ -322,11 +315,7 @@ std::optional<TreeLook> follow_tree(store::LedgerPage& page, const std::vector<T
   }
   std::vector<Program> programs = programs_of(page, now);
   TreeLook look{};
-  if (now.size() > 1) {
-    lower_seen(page, now);
-    look = tell(page, now, uncounted);
-    note_included(page, now, tree.size());
-  }
+  if (now.size() > 1) look = tell(page, now, tree.size(), uncounted);
   look.programs = std::move(programs);
   return look;
 }
