@@ -42,6 +42,7 @@ constexpr int kMostWaits = 200;
 // Room for the first program that is started. Measured: ffmpeg, and dd with blocks of 28 MiB, take 7 to 20 MiB beyond
 // the margin before the pool has given way.
 constexpr Bytes kLeastOfAProgram = 32_MiB;
+// The least time between two calls of Tree::forget_announced().
 constexpr std::chrono::steady_clock::duration kForgetsAgain = std::chrono::seconds(1);
 
 class Running;
@@ -337,8 +338,8 @@ class Running final : public Session, public PoolListener {
     return settings_.tree != nullptr && may_forget() && settings_.tree->forget_announced();
   }
 
-  // Whether the last time was long enough ago. Children go on announcing, so a request that cannot be served might
-  // always find something to forget.
+  // Returns whether announcements may be forgotten now, which is so once in kForgetsAgain. Children go on announcing.
+  // Without this bound, a request that cannot be served might always find something to forget, and never be refused.
   bool may_forget() {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     if (now - forgot_at_.load() < kForgetsAgain) return false;
