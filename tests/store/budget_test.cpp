@@ -22,13 +22,13 @@ struct OtherProcesses final : Tree {
   void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
   Bytes inherited() override { return inherits; }
   void make_way(Bytes) override {}
-  bool forget_announced() override { return false; }
+  void forget_announced() override {}
   bool is_counted() override { return true; }
   void forking(bool) override {}
   void forked() override {}
   void diverged(Bytes) override {}
   Bytes largest_program() override { return {}; }
-  bool programs_grow() override { return grow; }
+  bool others_grow() override { return grow; }
   bool share_pressure(bool own) override { return own; }
   bool others_are_followed() override { return true; }
   void copying(Bytes) override {}
@@ -180,6 +180,10 @@ TEST_F(BudgetTest, TellsTheOthersWhatItLacks) {
   budget.lend();
   budget.recount(340_MiB);
   EXPECT_EQ(tree.lacking, 40_MiB);
+  budget.foresee(400_MiB);
+  budget.recount(340_MiB);
+  EXPECT_EQ(tree.lacking, 40_MiB) << "what was announced may have been touched and given back";
+  budget.foresee(0_B);
   budget.recount(1_GiB - 105_MiB - Budget::kMargin);
   EXPECT_EQ(tree.lacking, 1_GiB - 105_MiB - Budget::kMargin - 300_MiB);
   budget.recount(1_GiB - 105_MiB - Budget::kMargin + 1_B);

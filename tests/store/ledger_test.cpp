@@ -488,7 +488,7 @@ TEST_F(LedgerTest, WhatAChildIsAboutToTouchCountsUntilItIsThere) {
   child.others.store((60_MiB).count);
   for (Word* word : {&child.rss, &child.rss_counted, &child.rss_seen}) word->store((20_MiB).count);
   const auto announce = [&](Bytes held, Bytes bytes) {
-    make_way(page, child, held, bytes, 8_MiB, std::chrono::milliseconds(0));
+    make_way(page, child, held, bytes, 8_MiB, Patience{});
     child.coming_until.store(UINT64_MAX >> 1);
   };
   announce(20_MiB, 12_MiB);
@@ -503,10 +503,11 @@ TEST_F(LedgerTest, WhatAChildIsAboutToTouchCountsUntilItIsThere) {
   EXPECT_EQ(others_of(page, &parent).held, 16_MiB) << "6 MiB are touched";
   announce(26_MiB, 2_MiB);
   EXPECT_EQ(others_of(page, &parent).held, 16_MiB) << "another thread's reaches higher";
-  EXPECT_TRUE(forget_announced(page, &parent));
-  EXPECT_FALSE(forget_announced(page, &parent));
+  forget_announced(page, &parent);
+  EXPECT_EQ(others_of(page, &parent).held, 6_MiB) << "what was counted";
   announce(26_MiB, 2_MiB);
-  EXPECT_FALSE(forget_announced(page, &child));
+  forget_announced(page, &child);
+  EXPECT_EQ(others_of(page, &parent).held, 8_MiB) << "its own stands";
   child.coming_until.store(1);
   EXPECT_EQ(others_of(page, &parent).held, 6_MiB) << "the announcement has ended";
 }
@@ -522,7 +523,7 @@ TEST_F(LedgerTest, AChildWaitsForALookOfItsParentIfThereIsNoRoom) {
   child.others.store((48_MiB).count);
   const auto waits = [&](std::chrono::milliseconds most) {
     const auto began = std::chrono::steady_clock::now();
-    make_way(page, child, 32_MiB, 12_MiB, 8_MiB, most);
+    make_way(page, child, 32_MiB, 12_MiB, 8_MiB, {.looks = most});
     return std::chrono::steady_clock::now() - began;
   };
   EXPECT_LT(waits(std::chrono::minutes(2)), std::chrono::minutes(1)) << "there is room";
@@ -548,6 +549,50 @@ TEST_F(LedgerTest, AChildWaitsForALookOfItsParentIfThereIsNoRoom) {
   program.join();
   page.budget.store(0);
   EXPECT_LT(waits(std::chrono::minutes(2)), std::chrono::minutes(1)) << "no budget, no waiting";
+}
+
+// Two processes hold 30 MiB each, and each wants 40 more. There is room for one of them.
+TEST_F(LedgerTest, ProcessesThatTakeLargeBlocksWithoutRoomTakeTurns) {
+  Ledger ledger = make(100_MiB);
+  LedgerPage& page = ledger.page();
+  LedgerSlot& first = page.slots[0];
+  LedgerSlot& second = page.slots[1];
+  for (LedgerSlot* slot : {&first, &second}) {
+    slot->pid.store(getppid());
+    slot->others.store((30_MiB).count);
+    for (Word* word : {&slot->rss, &slot->rss_counted, &slot->rss_seen}) word->store((30_MiB).count);
+  }
+  using std::chrono::milliseconds, std::chrono::minutes;
+  const auto waits = [&](LedgerSlot& slot, Bytes bytes, milliseconds most) {
+    const auto began = std::chrono::steady_clock::now();
+    make_way(page, slot, Bytes{slot.rss.load()}, bytes, 0_MiB, {.turn = most});
+    return std::chrono::steady_clock::now() - began;
+  };
+  const auto touch = [](LedgerSlot& slot, LedgerSlot& other, Bytes bytes) {
+    for (Word* word : {&slot.rss, &slot.rss_counted, &slot.rss_seen}) word->fetch_add(bytes.count);
+    other.others.fetch_add(bytes.count);
+  };
+  EXPECT_LT(waits(first, 40_MiB, minutes(2)), minutes(1)) << "there is room";
+  touch(first, second, 40_MiB);
+  page.turn.store((UINT64_MAX >> 6) * LedgerPage::kSlots);  // the first one's, and it never ends
+  EXPECT_GE(waits(second, 40_MiB, milliseconds(30)), milliseconds(30)) << "no room, and the other one has the turn";
+  first.coming_to.store(0), second.coming_to.store(0);
+  EXPECT_GE(waits(first, 40_MiB, milliseconds(30)), milliseconds(30)) << "who waited in vain has it now";
+  page.turn.store((UINT64_MAX >> 6) * LedgerPage::kSlots);
+  EXPECT_LT(waits(first, 40_MiB, minutes(2)), minutes(1)) << "who has the turn does not wait";
+  first.coming_to.store(0), second.coming_to.store(0);
+  EXPECT_LT(waits(second, 31_MiB, minutes(2)), minutes(1)) << "the heap may have the pages already";
+  first.coming_to.store(0), second.coming_to.store(0);
+  page.turn.store((UINT64_MAX >> 6) * LedgerPage::kSlots);
+  std::thread gives_back([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    second.others.fetch_sub((40_MiB).count);
+  });
+  EXPECT_LT(waits(second, 40_MiB, minutes(2)), minutes(1)) << "the other one gave back what it had taken";
+  gives_back.join();
+  page.turn.store(1 * LedgerPage::kSlots);
+  second.others.fetch_add((40_MiB).count);
+  EXPECT_LT(waits(second, 40_MiB, minutes(2)), minutes(1)) << "the other one's turn has ended";
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {

@@ -96,8 +96,10 @@ TEST_F(PagerTest, WhatItCouldEvictForOthersLeavesRoomForTheLargestOpSoFar) {
 TEST_F(PagerTest, BeforeARefusalWhoeverCanGivesWay) {
   int asked = 0;
   Pager::Settings settings;
-  settings.last_resort = [&] {
-    if (++asked > 1) return false;
+  int forgotten = 0;
+  settings.last_resort = [&](bool finally) {
+    if (finally) ++forgotten;
+    if (finally || ++asked > 1) return false;
     *limit_ = FixedLimit(16_MiB);
     return true;
   };
@@ -108,8 +110,10 @@ TEST_F(PagerTest, BeforeARefusalWhoeverCanGivesWay) {
   ASSERT_FALSE(begin(1, {first, second}));
   EXPECT_TRUE(std::holds_alternative<Address>(pager_->allocate(3_MiB)));
   EXPECT_EQ(asked, 1);
+  EXPECT_EQ(forgotten, 0);
   EXPECT_TRUE(std::holds_alternative<Shortage>(pager_->allocate(32_MiB)));
   EXPECT_EQ(asked, 3) << "twice for this request";
+  EXPECT_EQ(forgotten, 1) << "before its last try";
   pager_->end_op();
 }
 
@@ -142,7 +146,7 @@ TEST_F(PagerTest, ARequestWaitsForOthersThatGrow) {
 // room is there, so its request must be served.
 TEST_F(PagerTest, WhatWasGivenForAnotherThreadsRequestServesThisOneToo) {
   Pager::Settings settings;
-  settings.last_resort = [&] {
+  settings.last_resort = [&](bool) {
     *limit_ = FixedLimit(16_MiB);  // stands for the call of the other thread just before
     return false;
   };

@@ -42,8 +42,6 @@ constexpr int kMostWaits = 200;
 // Room for the first program that is started. Measured: ffmpeg, and dd with blocks of 28 MiB, take 7 to 20 MiB beyond
 // the margin before the pool has given way.
 constexpr Bytes kLeastOfAProgram = 32_MiB;
-// The least time between two calls of Tree::forget_announced().
-constexpr std::chrono::steady_clock::duration kForgetsAgain = std::chrono::seconds(1);
 
 class Running;
 Running* running = nullptr;
@@ -93,7 +91,7 @@ class Running final : public Session, public PoolListener {
     pool_.emplace(*pager_, budget_, *this, device_->device(), Pool::Card{device_->marks(), device_->work()});
     charges_.emplace(
         *pager_, budget_, *pool_, [this](std::int64_t bytes) { record_charge(bytes); },
-        [this] { return somebody_gives_way(); });
+        [this](bool finally) { return somebody_gives_way(finally); });
     if (!settings_.record_file.empty()) recorder_.emplace(recorder_settings());
     watch_.emplace(*pager_, budget_, watch_settings());
     moves_ = tier != nullptr;
@@ -163,16 +161,13 @@ class Running final : public Session, public PoolListener {
   }
   void make_way(Bytes bytes) override {
     if (!device_->is_the_process() || bytes > budget_.stated()) return;  // such a request fails, or is touched in part
-    if (!in_child_) {
-      watch_->make_way(bytes);
-    } else if (settings_.tree != nullptr) {
-      settings_.tree->make_way(bytes);
-    }
+    if (!in_child_) watch_->make_way(bytes);
+    if (settings_.tree != nullptr) settings_.tree->make_way(bytes);
   }
   void make_way_for_a_program() override {
     if (in_child_) return;  // the launcher asks the pools for room
     const Bytes largest = settings_.tree != nullptr ? settings_.tree->largest_program() : Bytes{};
-    make_way(std::min(std::max(kLeastOfAProgram, largest), budget_.stated()));
+    if (device_->is_the_process()) watch_->make_way(std::min(std::max(kLeastOfAProgram, largest), budget_.stated()));
   }
   void file_mapped(Address at, Bytes size, bool writable) override {
     if (follows_files()) files_.mapped_at(at, size, writable);
@@ -237,7 +232,7 @@ class Running final : public Session, public PoolListener {
     store::Pager::Settings settings = device_->pager_settings();
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults &= settings_.stress != Stress::Strict;
-    settings.last_resort = [this] { return somebody_gives_way(); };
+    settings.last_resort = [this](bool finally) { return somebody_gives_way(finally); };
     if (device_->is_the_process()) {
       settings.files = &files_;
       settings.in_files = [this](Bytes there, Bytes coming, Bytes own, Bytes found) {
@@ -315,9 +310,11 @@ class Running final : public Session, public PoolListener {
   }
 
   // Called before a request is refused. Gives up the first of these that exists: unused granted bytes, the charge for
-  // the process's end, the one for copies of the heap, the bytes that planning holds, the unused part of the reserve,
-  // the room for what children announced. False: there was nothing.
-  bool somebody_gives_way() {
+  // the process's end, the one for copies of the heap, the bytes that planning holds, the unused part of the reserve.
+  // False: there was nothing. `finally`: forgets what the other processes announced.
+  bool somebody_gives_way(bool finally) {
+    if (finally && settings_.tree != nullptr) settings_.tree->forget_announced();
+    if (finally) return false;
     const Bytes unused = settings_.take_back ? settings_.take_back() : Bytes{};
     if (unused > Bytes{}) {
       charges_->release(unused);
@@ -334,17 +331,7 @@ class Running final : public Session, public PoolListener {
       return true;
     }
     if (paging_ && paging_->planning_gives_way()) return true;
-    if (budget_.lend()) return true;
-    return settings_.tree != nullptr && may_forget() && settings_.tree->forget_announced();
-  }
-
-  // Returns whether announcements may be forgotten now, which is so once in kForgetsAgain. Children go on announcing.
-  // Without this bound, a request that cannot be served might always find something to forget, and never be refused.
-  bool may_forget() {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    if (now - forgot_at_.load() < kForgetsAgain) return false;
-    forgot_at_.store(now);
-    return true;
+    return budget_.lend();
   }
 
   // Notes the least budget up to now (Budget::note_least()). Call this when the bytes outside the pool change.
@@ -513,7 +500,6 @@ class Running final : public Session, public PoolListener {
   // Of the garbage collection in progress. The charge may be given up before the collection ends.
   Bytes shared_before_, announced_copies_;
   std::atomic<std::uint64_t> charged_for_copies_{0};
-  std::atomic<std::chrono::steady_clock::duration> forgot_at_{-kForgetsAgain};
   // Parent and child are followed from a fork on if more than one part in so many of the pool's limit was live: which
   // shared pages the parent writes, and what the child uses of them, is known of followed ops only.
   static constexpr std::uint64_t kMuchOfLimit = 8;

@@ -92,8 +92,8 @@ class Session {
   // the process's memory has no budget.
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
-  // This thread is about to touch `bytes` of the process's memory outside the pool: makes the pool give way if it can,
-  // and in a child made by fork the others' pools.
+  // This thread is about to touch `bytes` of the process's memory outside the pool: has the own pool and those of the
+  // other processes give way.
   virtual void make_way(Bytes bytes) = 0;
   // This thread is about to start another program: makes room for what such a program is likely to take.
   virtual void make_way_for_a_program() = 0;

@@ -83,8 +83,9 @@ store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
 // new child for up to two seconds, and the count waits for that.
 constexpr std::chrono::milliseconds kWorthWaiting{3000};
 
-// How long a child made by fork waits at the most for the others' pools to give way. Their watches look every 8 ms.
-constexpr std::chrono::milliseconds kOneLook{200};
+// How long a process that takes memory outside its pool waits. The watches of the others look every 8 ms. A turn ends
+// half a second after its last block.
+constexpr store::Patience kMostWaiting{.looks = std::chrono::milliseconds(200), .turn = std::chrono::seconds(2)};
 
 // The processes that write into this ledger, and the others that its launcher counts.
 class LedgerTree final : public store::Tree {
@@ -111,7 +112,7 @@ class LedgerTree final : public store::Tree {
   bool is_counted() override { return counted_; }
   Bytes inherited() override { return in_child || own_slot == nullptr ? Bytes{} : store::inherited_from(*own_slot); }
   Bytes largest_program() override { return Bytes{page_.largest_program.load()}; }
-  bool programs_grow() override { return page_.programs_grow.load() > 0; }
+  bool others_grow() override { return page_.programs_grow.load() > 0 || store::pass_turn(page_, own_slot); }
   std::uint64_t processes() override { return store::processes_beside(page_, own_slot); }
   bool count(Bytes lacking) override {
     if (!counted_ || others().held == Bytes{}) return false;
@@ -131,9 +132,9 @@ class LedgerTree final : public store::Tree {
   }
   void make_way(Bytes bytes) override {
     if (!counted_ || own_slot == nullptr) return;
-    store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kOneLook);
+    store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kMostWaiting);
   }
-  bool forget_announced() override { return store::forget_announced(page_, own_slot); }
+  void forget_announced() override { store::forget_announced(page_, own_slot); }
   void forking(bool followed) override {
     if (own_slot == nullptr) return;
     const std::uint64_t unseen = followed ? 0 : 1;

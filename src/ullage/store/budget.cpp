@@ -114,12 +114,13 @@ Bytes Budget::missing(Bytes pool_resident) {
   return unlimited() ? Bytes{} : saturating_sub(pool_resident + taken, stated());
 }
 
-// Lacking is what the process would hold with the request served, less what it holds now. If the request would not fit
-// even if there were no other process, nothing is lacking: no other one should move anything for it.
+// Lacking is what the process would hold with the request served, less what it holds now. Foreseen bytes are not part
+// of it: the thread that announced them may have touched them, and asks for something else now. If the request would
+// not fit even if there were no other process, nothing is lacking: no other one should move anything for it.
 bool Budget::recount(Bytes needed) {
   if (unlimited() || tree_ == nullptr) return false;
   const bool may_fit = needed + outside_for_good() + kMargin <= stated();
-  const Bytes held = needed + std::max(outside(), expected_outside());
+  const Bytes held = needed + std::max(outside(), reserved(set_aside_.load()));
   return tree_->count(may_fit ? saturating_sub(held, resident_()) : Bytes{});
 }
 
@@ -137,9 +138,12 @@ Bytes Budget::charged_outside() const {
   return Bytes{charged > 0 ? outside_at_charge_.load() + charged + files_own_.load() : 0};
 }
 
+Bytes Budget::reserved(std::uint64_t set_aside) const {
+  return Bytes{std::max(set_aside, outside_at_charge_.load()) + charged_.load() + files_own_.load()};
+}
+
 Bytes Budget::expected_with(std::uint64_t set_aside) const {
-  const std::uint64_t reserved = std::max(set_aside, outside_at_charge_.load()) + charged_.load();
-  return Bytes{std::max(reserved, foreseen_.load()) + files_own_.load()};
+  return std::max(reserved(set_aside), Bytes{foreseen_.load() + files_own_.load()});
 }
 
 Bytes Budget::expected_outside() const { return expected_with(set_aside_.load()); }

@@ -65,7 +65,7 @@ class Budget final : public Limit {
   Bytes expected() const { return others().expected; }
   Bytes missing(Bytes pool_resident) override;
   bool recount(Bytes needed) override;
-  bool others_grow() override { return !unlimited() && tree_ != nullptr && tree_->programs_grow(); }
+  bool others_grow() override { return !unlimited() && tree_ != nullptr && tree_->others_grow(); }
   void lease(Bytes bytes) override {
     if (tree_ != nullptr) tree_->lease(bytes);
   }
@@ -149,6 +149,7 @@ class Budget final : public Limit {
   // What is set aside after a step that ends, if `most` was outside in it.
   std::uint64_t set_aside_after(std::uint64_t most) const;
   Bytes expected_with(std::uint64_t set_aside) const;
+  Bytes reserved(std::uint64_t set_aside) const;  // the same without what is foreseen
   // Measures the bytes outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
   Others others() const { return tree_ != nullptr ? tree_->others() : Others{}; }

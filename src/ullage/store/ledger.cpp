@@ -33,6 +33,9 @@ constexpr int kLooksShare = 3;
 // machine may let the process wait before it touches anything.
 constexpr std::chrono::milliseconds kComing{250};
 
+// For how long a process keeps its turn after its last announcement. Between two blocks it fills the first.
+constexpr std::chrono::milliseconds kTurn{500};
+
 std::chrono::milliseconds now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
 }
@@ -362,32 +365,65 @@ std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own) {
   return static_cast<std::uint64_t>(std::ranges::count_if(page.slots, counts));
 }
 
-void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
-              std::chrono::milliseconds most) {
-  const Bytes to = held + bytes;
-  const auto until = [](std::chrono::milliseconds lasts) {
-    return static_cast<std::uint64_t>((now_ms() + lasts).count());
-  };
-  if (Bytes{own.coming_to.load()} <= to || coming_of(own) == Bytes{}) {  // else another thread's stands
-    own.coming_to.store(0);  // what it announced before does not last longer
-    own.coming_until.store(until(most + kComing));
-    own.coming_to.store(to.count);
-  }
-  const LooksOfOthers looks(page, &own);
-  const Bytes budget{page.budget.load()};
-  const bool has_room = budget == Bytes{} || others_of(page, &own).held + to + margin <= budget;
-  if (!has_room) await(std::chrono::steady_clock::now() + most, [&] { return looks.have_looked(); });
-  if (own.coming_to.load() == to.count) own.coming_until.store(until(kComing));  // else it was forgotten, or is higher
+namespace {
+
+// LedgerPage::turn is the time at which the turn ends, in ms of the steady clock, times kSlots, plus the slot's number.
+std::uint64_t number_of(const LedgerPage& page, const LedgerSlot& slot) {
+  return static_cast<std::uint64_t>(&slot - page.slots.data());
 }
 
-bool forget_announced(LedgerPage& page, const LedgerSlot* own) {
-  bool some = false;
-  for (LedgerSlot& slot : page.slots) {
-    if (&slot == own || !is_alive(slot) || coming_of(slot) == Bytes{}) continue;
-    slot.coming_to.store(0);
-    some = true;
+bool is_anothers(std::uint64_t turn, const LedgerPage& page, const LedgerSlot* own) {
+  const bool is_own = own != nullptr && turn % LedgerPage::kSlots == number_of(page, *own);
+  return !is_own && std::chrono::milliseconds(turn / LedgerPage::kSlots) > now_ms();
+}
+
+// Takes the turn, or keeps it. False: another process has it, and it is not to be taken `from_others`.
+bool takes_turn(LedgerPage& page, const LedgerSlot& own, bool from_others) {
+  std::uint64_t turn = page.turn.load();
+  if (!from_others && is_anothers(turn, page, &own)) return false;
+  const auto until = static_cast<std::uint64_t>((now_ms() + kTurn).count());
+  return page.turn.compare_exchange_strong(turn, until * LedgerPage::kSlots + number_of(page, own)) || from_others;
+}
+
+// Announces that the process will hold `to` once it has touched its bytes, unless another thread's announcement reaches
+// higher.
+void announce(LedgerSlot& own, Bytes to, std::chrono::milliseconds lasts) {
+  if (Bytes{own.coming_to.load()} > to && coming_of(own) > Bytes{}) return;
+  own.coming_to.store(0);  // what it announced before does not last longer
+  own.coming_until.store(static_cast<std::uint64_t>((now_ms() + lasts).count()));
+  own.coming_to.store(to.count);
+}
+
+}  // namespace
+
+void make_way(LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin, Patience most) {
+  const Bytes to = held + bytes;
+  const Bytes budget{page.budget.load()};
+  const auto has_room = [&] { return budget == Bytes{} || others_of(page, &own).held + to + margin <= budget; };
+  const auto now = std::chrono::steady_clock::now();
+  const LooksOfOthers looks(page, &own);
+  announce(own, to, most.looks + kComing);
+  if (!has_room()) await(now + most.looks, [&] { return looks.have_looked(); });
+  if (bytes >= kTakenAnew && !takes_turn(page, own, has_room())) {
+    std::uint64_t announced = to.count;
+    own.coming_to.compare_exchange_strong(announced, 0);  // who has the turn needs the room
+    const bool in_time = await(now + most.looks + most.turn, [&] { return takes_turn(page, own, has_room()); });
+    if (!in_time) takes_turn(page, own, true);
   }
-  return some;
+  announce(own, to, kComing);
+}
+
+bool pass_turn(LedgerPage& page, const LedgerSlot* own) {
+  std::uint64_t turn = page.turn.load();
+  if (is_anothers(turn, page, own)) return true;
+  if (own != nullptr && turn % LedgerPage::kSlots == number_of(page, *own)) page.turn.compare_exchange_strong(turn, 0);
+  return false;
+}
+
+void forget_announced(LedgerPage& page, const LedgerSlot* own) {
+  for (LedgerSlot& slot : page.slots) {
+    if (&slot != own && is_alive(slot)) slot.coming_to.store(0);
+  }
 }
 
 bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most) {

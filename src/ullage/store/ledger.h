@@ -171,7 +171,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 23;
+  static constexpr std::uint32_t kLayout = 24;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -185,6 +185,7 @@ struct LedgerPage {
   Word room_for_programs{0};   // bytes that pools leave to programs without a pool, or have to make room for
   Word pressure{0};            // 1: some pool of the tree is under pressure (Pager::under_pressure())
   Word programs_grow{0};       // programs without a pool that grow now
+  Word turn{0};                // who may take memory although there is no room, and until when (make_way())
   Word programs_held_us{0};    // for how long the launcher stopped such programs until there was room, in all
   Word least_for_programs{0};  // a budget that such programs need at least; set if the run was ended because of them
   SharedText<512> too_little;  // why, in words
@@ -282,14 +283,29 @@ Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 
-// For a process without a watch that is about to touch `bytes` outside its pool: announces that in `own` for a quarter
-// of a second. `held`: what it holds now. Of several threads' announcements the one that reaches highest stands. If the
-// budget has no room for the bytes and `margin`, waits until the watches of the others have looked and their pools have
-// given way, `most` at the most. Takes no lock and allocates nothing.
-void make_way(const LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin,
-              std::chrono::milliseconds most);
-// Ends what the processes beside `own` announced by make_way(). Returns whether there was anything.
-bool forget_announced(LedgerPage& page, const LedgerSlot* own);
+// How long make_way() waits at the most: for looks of the others' watches, and then for its turn.
+struct Patience {
+  std::chrono::milliseconds looks{}, turn{};
+};
+// For a process that is about to touch `bytes` outside its pool, which has given way already: announces that in `own`
+// for a quarter of a second. `held`: what it holds now. Of several threads' announcements the one that reaches highest
+// stands. If the budget has no room for the bytes and `margin`, waits until the watches of the others have looked and
+// their pools have given way.
+//
+// If there is still no room, processes take turns. Otherwise each of several would take a part of what it needs, and
+// none would come to where it gives memory back. The process that went on last has the turn until it has announced
+// nothing for half a second. Another one waits for room or for the end of that turn. Blocks below kTakenAnew do not
+// wait for turns, because the heap may have their pages already.
+//
+// Takes no lock and allocates nothing.
+void make_way(LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin, Patience most);
+// The heap of glibc takes blocks of at least this size from the kernel anew, always (DEFAULT_MMAP_THRESHOLD_MAX).
+inline constexpr Bytes kTakenAnew = 32_MiB;
+// For a process whose request would be refused. Gives up its turn, because another one that waits for it may hold
+// memory meanwhile. Returns whether another one has the turn: then that may give memory back soon.
+bool pass_turn(LedgerPage& page, const LedgerSlot* own);
+// Ends what the processes beside `own` announced by make_way().
+void forget_announced(LedgerPage& page, const LedgerSlot* own);
 
 // Waits until no process is expected to copy shared pages any more and no room is kept for programs. Waits also until
 // the watch of each other process has looked once from begin to end, so that it has seen what is lacking and has given

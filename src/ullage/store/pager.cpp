@@ -307,7 +307,8 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
   const Waiting waiting(*this);
   const StorageId id = storage.id;
   if (fruitless_ > kMostFruitless) {
-    if (!fruitless_tries_.another([&] { return somebody_gives_way(lock); })) return no_room_at_a_fault();
+    if (!fruitless_tries_.another([&](bool finally) { return somebody_gives_way(lock, finally); }))
+      return no_room_at_a_fault();
     fruitless_ = 0;
   }
   if (const std::optional<Shortage> missing = bring_back(lock, begin, id, For::Fault)) {

@@ -94,9 +94,10 @@ class Pager {
     // Called in a child made by fork when it first uses a storage of its parent's.
     std::function<void(Bytes)> used_inherited;
     // Called before a request is refused, to have a consumer outside the pool give up what it can do without. True: one
-    // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
+    // did, so there may be room now. `finally`: none did, and one more try follows, so what others have only announced
+    // is to be forgotten (LastTries). Called on the requesting thread with no lock held. Empty: there is no such
     // consumer.
-    std::function<bool()> last_resort;
+    std::function<bool(bool finally)> last_resort;
     // The longest time that a request waits for others that grow (Limit::others_grow()) before it is refused.
     std::chrono::milliseconds waits_for_others{30000};
     // The files that the program has mapped. Before an op reads pages of them that are not in memory, room is made for

@@ -157,7 +157,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
   bool waits_for_others(Tried& tried);
   bool recount_limit(Lock& lock, Bytes needed);
-  bool somebody_gives_way(Lock& lock);
+  bool somebody_gives_way(Lock& lock, bool finally);
   void pin(Pageable& storage);
   void meet(Pageable& storage);
   void unpin(Pageable& storage);

@@ -113,7 +113,7 @@ std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusa
   if (!over) return shortage(refusal, tried);
   if (waits_for_others(tried)) tried.recounts = 0;
   if (tried.recounts++ < kMostRecounts && recount_limit(lock, refusal.needed)) return std::nullopt;
-  if (tried.last.another([&] { return somebody_gives_way(lock); })) return std::nullopt;
+  if (tried.last.another([&](bool finally) { return somebody_gives_way(lock, finally); })) return std::nullopt;
   return shortage(refusal, tried);
 }
 
@@ -132,10 +132,10 @@ bool PagerCore::recount_limit(Lock& lock, Bytes needed) {
   return counted;
 }
 
-bool PagerCore::somebody_gives_way(Lock& lock) {
+bool PagerCore::somebody_gives_way(Lock& lock, bool finally) {
   if (!settings_.last_resort || in_child_) return false;
   lock.unlock();
-  const bool gave_way = settings_.last_resort();
+  const bool gave_way = settings_.last_resort(finally);
   lock.lock();
   return gave_way;
 }

@@ -43,9 +43,10 @@ class Tree {
   virtual Bytes inherited() = 0;
   // The most that one program without a pool, such as a compiler, has held so far.
   virtual Bytes largest_program() = 0;
-  // Do programs without a pool grow now? A process that is loading its libraries is one of them: it gives most of them
-  // back when it gets its pool.
-  virtual bool programs_grow() = 0;
+  // A request would be refused. Do others take memory now that no pool can evict, and may they give it back soon? These
+  // are programs without a pool that grow, processes that load their libraries among them, and a process that has its
+  // turn (store::make_way()).
+  virtual bool others_grow() = 0;
   // How many of the others there are now.
   virtual std::uint64_t processes() = 0;
   // Has them counted again and waits for that. Until then the others see that this process lacks `lacking` bytes, and
@@ -57,13 +58,13 @@ class Tree {
   virtual void lease(Bytes bytes) = 0;
   // Ends a lease: the process took `taken` of the `leased` bytes.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
-  // Call this in a child made by fork, which has no watch, before it touches `bytes` outside the pool. The others see
-  // them at once. If there is no room for them, waits a little, so that the pools of the others give way. Takes no
-  // lock, because a lost thread of the parent may hold it, and allocates nothing. No effect without a launcher.
+  // Call this before this process touches `bytes` outside its pool, and after the pool has given way. The others see
+  // them at once. If there is no room for them, waits a little, so that the pools of the others give way, and then for
+  // its turn (store::make_way()). Takes no lock, because in a child made by fork a lost thread of the parent may hold
+  // it, and allocates nothing. No effect without a launcher.
   virtual void make_way(Bytes bytes) = 0;
-  // Forgets what the others announced by make_way(), before a request is refused because of it. False: there was
-  // nothing.
-  virtual bool forget_announced() = 0;
+  // Forgets what the others announced by make_way(), before a request is refused because of it.
+  virtual void forget_announced() = 0;
 
   // Call this just before a fork. `followed`: the child's ops will be followed, so it tells what it uses of this
   // process's storages. False: inherited() stays zero until the next fork.

@@ -54,7 +54,7 @@ class Watch final {
 
   // This thread of the program is about to touch `bytes` outside the pool, faster than looks come. Has the watch's
   // thread make the pool give way, and waits for that, kMostWaiting at most: the caller may hold what the watch needs.
-  // For the same reason this call does not use the pager itself. Not in a forked child (Tree::make_way()).
+  // For the same reason this call does not use the pager itself. Not in a forked child.
   void make_way(Bytes bytes);
 
   // In a forked child, which lacks the thread: writes no more figures, because they are the parent's.
