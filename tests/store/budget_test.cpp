@@ -21,7 +21,7 @@ struct OtherProcesses final : Tree {
   void lease(Bytes bytes) override { leased += bytes; }
   void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
   Bytes inherited() override { return inherits; }
-  void make_way(Bytes) override {}
+  bool make_way(Bytes, bool) override { return true; }
   void forget_announced() override {}
   bool is_counted() override { return true; }
   void forking(bool) override {}

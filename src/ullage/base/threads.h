@@ -13,6 +13,9 @@
 
 namespace ullage {
 
+// Is the calling thread one of Ullage's own? Not so for threads that torch starts from one.
+inline thread_local bool is_ullages_thread = false;
+
 inline std::thread make_thread(std::function<void()> body) {
   sigset_t all;
   sigset_t before;
@@ -21,7 +24,10 @@ inline std::thread make_thread(std::function<void()> body) {
   // Threads that torch starts from the new thread inherit the mask.
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(body));
+  std::thread thread([body = std::move(body)] {
+    is_ullages_thread = true;
+    body();
+  });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
 }

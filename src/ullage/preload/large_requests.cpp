@@ -16,7 +16,7 @@
 namespace ullage::preload {
 namespace {
 
-using Listener = void (*)(std::size_t);
+using Listener = bool (*)(std::size_t, bool);
 std::atomic<Listener> listener{nullptr};
 std::atomic<void (*)()> starts_listener{nullptr};
 
@@ -41,13 +41,18 @@ bool is_due(std::size_t bytes) {
   return grew;
 }
 
-void announce(std::size_t bytes) {
-  if (bytes < kMedium) return;
+// The program's malloc is libc's.
+bool is_of_libc = false;
+
+// Returns false if the request is to fail; only if it `may_fail`.
+bool announce(std::size_t bytes, bool may_fail = true) {
+  if (bytes < kMedium) return true;
   const Listener listens = listener.load(std::memory_order_acquire);
-  if (listens == nullptr) return;
+  if (listens == nullptr) return true;
   const int error = errno;
-  if (bytes >= kLarge || is_due(bytes)) listens(std::max(bytes, kLarge));
-  errno = error;
+  const bool is_served = (bytes < kLarge && !is_due(bytes)) || listens(std::max(bytes, kLarge), may_fail && is_of_libc);
+  errno = is_served ? error : ENOMEM;
+  return is_served;
 }
 
 constinit Next<void* (*)(std::size_t)> next_malloc{"malloc"};
@@ -58,7 +63,7 @@ constinit Next<void* (*)(std::size_t, std::size_t)> next_aligned_alloc{"aligned_
 constinit Next<int (*)(void**, std::size_t, std::size_t)> next_posix_memalign{"posix_memalign"};
 
 __attribute__((constructor)) void find_all() {
-  next_malloc.found();
+  is_of_libc = reinterpret_cast<void*>(next_malloc.found()) == dlsym(RTLD_NEXT, "__libc_malloc");
   next_calloc.found();
   next_realloc.found();
   next_memalign.found();
@@ -74,7 +79,7 @@ void announce_a_program() {
 
 }  // namespace ullage::preload
 
-void ullage_announce_large_requests(void (*listener)(std::size_t)) {
+void ullage_announce_large_requests(bool (*listener)(std::size_t, bool)) {
   ullage::preload::listener.store(listener, std::memory_order_release);
 }
 
@@ -85,32 +90,28 @@ void ullage_announce_programs(void (*starts)()) {
 #define ULLAGE_EXPORTED extern "C" __attribute__((visibility("default")))
 
 ULLAGE_EXPORTED void* malloc(std::size_t bytes) noexcept {
-  ullage::preload::announce(bytes);
-  return ullage::preload::next_malloc(bytes);
+  return ullage::preload::announce(bytes) ? ullage::preload::next_malloc(bytes) : nullptr;
 }
 
 ULLAGE_EXPORTED void* calloc(std::size_t count, std::size_t bytes) noexcept {
   std::size_t all = 0;
-  if (!__builtin_mul_overflow(count, bytes, &all)) ullage::preload::announce(all);
+  if (!__builtin_mul_overflow(count, bytes, &all)) ullage::preload::announce(all, false);
   return ullage::preload::next_calloc(count, bytes);
 }
 
 ULLAGE_EXPORTED void* realloc(void* block, std::size_t bytes) noexcept {
-  ullage::preload::announce(bytes);
+  ullage::preload::announce(bytes, false);
   return ullage::preload::next_realloc(block, bytes);
 }
 
 ULLAGE_EXPORTED void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  ullage::preload::announce(bytes);
-  return ullage::preload::next_memalign(alignment, bytes);
+  return ullage::preload::announce(bytes) ? ullage::preload::next_memalign(alignment, bytes) : nullptr;
 }
 
 ULLAGE_EXPORTED void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  ullage::preload::announce(bytes);
-  return ullage::preload::next_aligned_alloc(alignment, bytes);
+  return ullage::preload::announce(bytes) ? ullage::preload::next_aligned_alloc(alignment, bytes) : nullptr;
 }
 
 ULLAGE_EXPORTED int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
-  ullage::preload::announce(bytes);
-  return ullage::preload::next_posix_memalign(block, alignment, bytes);
+  return ullage::preload::announce(bytes) ? ullage::preload::next_posix_memalign(block, alignment, bytes) : ENOMEM;
 }

@@ -74,8 +74,11 @@ extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtim
 
 // For the runtime: calls `listener` before malloc, or a function like it, serves a request of 4 MiB or more. It also
 // calls it with 4 MiB when requests of 64 KiB and more add up to that and the process grew meanwhile. `listener` runs
-// on the thread that requests, and must not make such requests itself. Null: nobody is called.
-extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
+// on the thread that requests, and must not make such requests itself. If it returns false, the request fails as if
+// there were no memory. It must not if `may_fail` is false: calloc and realloc do not touch all that they are asked
+// for, and a malloc that is not libc's may serve a block from pages that it kept. Null: nobody is called.
+extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(
+    bool (*listener)(std::size_t bytes, bool may_fail));
 
 // For the runtime: calls `starts` before a Python starts another program, on the thread that does. Null: nobody is
 // called.

@@ -2,6 +2,7 @@
 #include "ullage/runtime/session.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/base/threads.h"
 #include "ullage/runtime/following.h"
 #include "ullage/runtime/ops/autograd_state.h"
 #include "ullage/runtime/ops/half_ops.h"
@@ -159,10 +160,11 @@ class Running final : public Session, public PoolListener {
   void discharge(Bytes bytes) override {
     if (device_->is_the_process()) charges_->discharge(bytes);
   }
-  void make_way(Bytes bytes) override {
-    if (!device_->is_the_process() || bytes > budget_.stated()) return;  // such a request fails, or is touched in part
+  bool make_way(Bytes bytes, bool may_fail) override {
+    if (!device_->is_the_process() || bytes > budget_.stated())
+      return true;  // such a request fails, or is touched in part
     if (!in_child_) watch_->make_way(bytes);
-    if (settings_.tree != nullptr) settings_.tree->make_way(bytes);
+    return settings_.tree == nullptr || settings_.tree->make_way(bytes, may_fail && !is_ullages_thread);
   }
   void make_way_for_a_program() override {
     if (in_child_) return;  // the launcher asks the pools for room

@@ -93,8 +93,9 @@ class Session {
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
   // This thread is about to touch `bytes` of the process's memory outside the pool: has the own pool and those of the
-  // other processes give way.
-  virtual void make_way(Bytes bytes) = 0;
+  // other processes give way. False, only if the request `may_fail`: it must, because the budget would be passed
+  // (store::Tree).
+  virtual bool make_way(Bytes bytes, bool may_fail) = 0;
   // This thread is about to start another program: makes room for what such a program is likely to take.
   virtual void make_way_for_a_program() = 0;
   // The program has mapped a file for itself alone.

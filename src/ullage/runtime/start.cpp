@@ -87,6 +87,9 @@ constexpr std::chrono::milliseconds kWorthWaiting{3000};
 // half a second after its last block.
 constexpr store::Patience kMostWaiting{.looks = std::chrono::milliseconds(200), .turn = std::chrono::seconds(2)};
 
+// How long a large block outside the pool waits beyond that for pools to evict what they still can.
+constexpr std::chrono::milliseconds kMostEvicting{10000};
+
 // The processes that write into this ledger, and the others that its launcher counts.
 class LedgerTree final : public store::Tree {
  public:
@@ -130,9 +133,17 @@ class LedgerTree final : public store::Tree {
     own_slot->rss.fetch_add(taken.count);  // until the watch measures again
     own_slot->leased.fetch_sub(leased.count);
   }
-  void make_way(Bytes bytes) override {
-    if (!counted_ || own_slot == nullptr) return;
+  bool make_way(Bytes bytes, bool may_fail) override {
+    if (!counted_ || own_slot == nullptr) return true;
     store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kMostWaiting);
+    if (bytes < store::kTakenAnew || !may_fail) return true;
+    const auto until = std::chrono::steady_clock::now() + kMostEvicting;
+    while (store::passes_budget(page_, *own_slot, store::resident_now() + bytes)) {
+      const bool somebody_may_give = own_slot->movable.load() > 0 || others().movable > Bytes{} || others_grow();
+      if (!somebody_may_give || std::chrono::steady_clock::now() >= until) return refuse(bytes);
+      ::usleep(1000);
+    }
+    return true;
   }
   void forget_announced() override { store::forget_announced(page_, own_slot); }
   void forking(bool followed) override {
@@ -164,6 +175,25 @@ class LedgerTree final : public store::Tree {
   }
 
  private:
+  // Notes that a block outside the pool is refused. Returns false.
+  bool refuse(Bytes bytes) {
+    own_slot->coming_to.store(0);
+    const store::Others others_now = others();
+    const Bytes held = store::resident_now();
+    const Bytes held_by_others = saturating_sub(others_now.held, others_now.expected + others_now.guessed);
+    const Bytes least = held_by_others + held + bytes + store::Budget::kMargin + store::Budget::kLeastAllowance;
+    own_slot->last_request.store(bytes.count);
+    own_slot->last_op.set("malloc");
+    own_slot->message.set(fmt::format(
+        "out of memory within the budget: a block of {} outside the pool; this process holds {} and the others {} of "
+        "the budget of {}, and no pool has anything left to move out; a budget of {} would serve this request",
+        to_string(bytes), to_string(held), to_string(held_by_others), to_string(Bytes{page_.budget.load()}),
+        to_string(least)));
+    store::raise_to(own_slot->refused_least, least.count);
+    own_slot->refused.fetch_add(1);
+    return false;
+  }
+
   store::LedgerPage& page_;
   const bool counted_;
 };
@@ -299,9 +329,10 @@ void note_unmapped(void* at, std::size_t size) { Session::current()->file_unmapp
 // If libullage_preload.so is in this process, has the heap's large requests, the mapping of files, and programs that
 // start announced, and failed system calls healed.
 void follow_the_program() {
-  using Listener = void (*)(std::size_t);
+  using Listener = bool (*)(std::size_t, bool);
   const auto announce = reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "ullage_announce_large_requests"));
-  if (announce != nullptr) announce([](std::size_t bytes) { Session::current()->make_way(Bytes{bytes}); });
+  if (announce != nullptr)
+    announce([](std::size_t bytes, bool may_fail) { return Session::current()->make_way(Bytes{bytes}, may_fail); });
   const auto programs = reinterpret_cast<void (*)(void (*)())>(dlsym(RTLD_DEFAULT, "ullage_announce_programs"));
   if (programs != nullptr) programs([] { Session::current()->make_way_for_a_program(); });
   using Mapped = void (*)(void*, std::size_t, bool);

@@ -413,6 +413,12 @@ void make_way(LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes 
   announce(own, to, kComing);
 }
 
+bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held) {
+  const Bytes budget{page.budget.load()};
+  const Others others = others_of(page, &own);
+  return budget > Bytes{} && saturating_sub(others.held, others.expected + others.guessed) + held > budget;
+}
+
 bool pass_turn(LedgerPage& page, const LedgerSlot* own) {
   std::uint64_t turn = page.turn.load();
   if (is_anothers(turn, page, own)) return true;

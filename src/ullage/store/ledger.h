@@ -301,6 +301,9 @@ struct Patience {
 void make_way(LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin, Patience most);
 // The heap of glibc takes blocks of at least this size from the kernel anew, always (DEFAULT_MMAP_THRESHOLD_MAX).
 inline constexpr Bytes kTakenAnew = 32_MiB;
+// Does the tree pass its budget for certain if the process holds `held`? Nothing counts that is only expected of the
+// others, announced by them or guessed.
+bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held);
 // For a process whose request would be refused. Gives up its turn, because another one that waits for it may hold
 // memory meanwhile. Returns whether another one has the turn: then that may give memory back soon.
 bool pass_turn(LedgerPage& page, const LedgerSlot* own);
