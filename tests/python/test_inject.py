@@ -582,6 +582,68 @@ print(child.exitcode, held.sum().item())""")
     kept(end)
 
 
+def test_a_large_block_that_would_pass_the_budget_is_refused(runs: Runs) -> None:
+    """Its caller sees that there is no memory, and may go on. Blocks that are touched only in part are served."""
+    end = runs.under(600 * MIB, sys.executable, "-c", """
+import ctypes, multiprocessing, torch
+held = [torch.full((1 << 20,), float(i)) for i in range(16)]
+calloc = ctypes.CDLL(None).calloc
+calloc.restype = ctypes.c_void_p
+def ask():
+    try:
+        block = b'x' * (500 << 20)
+        print('served', len(block), flush=True)
+    except MemoryError:
+        print('refused', flush=True)
+    print(len(b'x' * (40 << 20)), calloc(1, 500 << 20) is not None, flush=True)
+ask()
+child = multiprocessing.get_context('fork').Process(target=ask)
+child.start(); child.join()
+print(child.exitcode, all((x == i).all().item() for i, x in enumerate(held)))""")
+    assert end.code == 0 and end.out.splitlines() == ["refused", f"{40 * MIB} True"] * 2 + ["0 True"], end
+    assert end.report["refused_requests"] == 2, end
+    assert "a block of 500.00 MiB outside the pool" in end.report["message"], end
+    kept(end)
+
+
+def test_processes_take_turns_at_large_blocks(runs: Runs) -> None:
+    """There is room for the block of one process, not for those of both."""
+    script = runs.write("turns.py", """
+import subprocess, sys, time, torch
+def block(): return b'x' * (120 << 20)
+def take():
+    for _ in range(6): block()
+x = torch.ones(1)
+if sys.argv[1] == 'other':
+    print('ready', flush=True)
+    sys.stdin.readline()
+    if sys.argv[2] == 'together':
+        held = block()
+        print('held', flush=True)
+        sys.stdin.readline()
+    else:
+        take()
+else:
+    other = subprocess.Popen([sys.executable, __file__, 'other', sys.argv[1]], text=True, stdin=-1, stdout=-1)
+    assert other.stdout.readline() == 'ready\\n'
+    other.stdin.write('go\\n'); other.stdin.flush()
+    if sys.argv[1] == 'together':
+        held = block()
+        assert other.stdout.readline() == 'held\\n'
+        time.sleep(0.5)
+    else:
+        take()
+    other.communicate()
+    sys.exit(other.returncode)
+""")
+    together = runs.under(2 << 30, sys.executable, script, "together")
+    assert (together.code, together.err) == (0, ""), together
+    budget = together.report["tree_peak_bytes"] - 60 * MIB
+    end = runs.under(budget, sys.executable, script, "in turns")
+    assert (end.code, end.err, end.report["refused_requests"]) == (0, "", 0), (budget, end)
+    kept(end)
+
+
 def test_processes_give_way_to_each_other(runs: Runs) -> None:
     """One process holds tensors that it does not use now. Another one's op needs more than the rest of the budget."""
     script = runs.write("two.py", """

@@ -595,6 +595,24 @@ TEST_F(LedgerTest, ProcessesThatTakeLargeBlocksWithoutRoomTakeTurns) {
   EXPECT_LT(waits(second, 40_MiB, minutes(2)), minutes(1)) << "the other one's turn has ended";
 }
 
+TEST_F(LedgerTest, WhatIsExpectedOrGuessedDoesNotPassABudget) {
+  Ledger ledger = make(100_MiB);
+  LedgerPage& page = ledger.page();
+  LedgerSlot& own = page.slots[0];
+  LedgerSlot& other = page.slots[1];
+  for (LedgerSlot* slot : {&own, &other}) slot->pid.store(getppid());
+  own.others.store((40_MiB).count);
+  EXPECT_FALSE(passes_budget(page, own, 60_MiB));
+  EXPECT_TRUE(passes_budget(page, own, 60_MiB + 1_B));
+  other.copies_expected.store((10_MiB).count);
+  other.leased.store((10_MiB).count);
+  EXPECT_FALSE(passes_budget(page, own, 60_MiB));
+  other.rss.store(1);
+  EXPECT_TRUE(passes_budget(page, own, 60_MiB)) << "it grew since the count";
+  page.budget.store(0);
+  EXPECT_FALSE(passes_budget(page, own, 60_MiB));
+}
+
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {
   Ledger ledger = make();
   LedgerPage& page = ledger.page();
