@@ -164,7 +164,7 @@ class Running final : public Session, public PoolListener {
     if (!device_->is_the_process() || bytes > budget_.stated())
       return true;  // such a request fails, or is touched in part
     if (!in_child_) watch_->make_way(bytes);
-    return settings_.tree == nullptr || settings_.tree->make_way(bytes, may_fail && !is_ullages_thread);
+    return settings_.tree == nullptr || is_ullages_thread || settings_.tree->make_way(bytes, may_fail);
   }
   void make_way_for_a_program() override {
     if (in_child_) return;  // the launcher asks the pools for room

@@ -85,7 +85,7 @@ constexpr std::chrono::milliseconds kWorthWaiting{3000};
 
 // How long a process that takes memory outside its pool waits. The watches of the others look every 8 ms. A turn ends
 // half a second after its last block.
-constexpr store::Patience kMostWaiting{.looks = std::chrono::milliseconds(200), .turn = std::chrono::seconds(2)};
+constexpr store::Patience kPatience{.looks = std::chrono::milliseconds(200), .turn = std::chrono::seconds(2)};
 
 // How long a large block outside the pool waits beyond that for pools to evict what they still can.
 constexpr std::chrono::milliseconds kMostEvicting{10000};
@@ -135,7 +135,7 @@ class LedgerTree final : public store::Tree {
   }
   bool make_way(Bytes bytes, bool may_fail) override {
     if (!counted_ || own_slot == nullptr) return true;
-    store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kMostWaiting);
+    store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kPatience);
     if (bytes < store::kTakenAnew || !may_fail) return true;
     const auto until = std::chrono::steady_clock::now() + kMostEvicting;
     while (store::passes_budget(page_, *own_slot, store::resident_now() + bytes)) {

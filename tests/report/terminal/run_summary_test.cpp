@@ -26,7 +26,7 @@ TEST(RunSummary, OfARunThatFitted) {
   run.attach();
   EXPECT_EQ(summary(run),
             "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
-            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB (148.00 MiB left): 1.71 GiB pool and 140.00 MiB outside it\n"
             "ullage: the plain program would have held the same 1.70 GiB of tensors: nothing was moved or recomputed\n"
             "ullage: next: ullage run --memory 2GiB --report run.json dcgan --batch 8   (keeps these figures)\n");
 }
@@ -36,7 +36,7 @@ TEST(RunSummary, OfARunThatMovedSaysWhatThatCostAndWhatThePlainProgramNeeds) {
   run.moves(run.attach());
   EXPECT_EQ(summary(run),
             "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
-            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB (148.00 MiB left): 1.71 GiB pool and 140.00 MiB outside it\n"
             "ullage: the plain program would have held 2.53 GiB of tensors, at least 2.67 GiB with what is outside the "
             "pool\n"
             "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
@@ -62,7 +62,7 @@ TEST(RunSummary, OfARunWithAPlanSaysWhatItCostsAndWhatNoneCouldBeat) {
   EXPECT_EQ(
       summary(run),
       "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
-      "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+      "ullage: peak 1.85 GiB of 2.00 GiB (148.00 MiB left): 1.71 GiB pool and 140.00 MiB outside it\n"
       "ullage: the plain program would have held 2.53 GiB of tensors, at least 2.67 GiB with what is outside the "
       "pool\n"
       "ullage: plan: 1.02 GiB, +6 % time (bound +4 %), 41 ops recomputed, 12 storages spilled; adopted at step 4\n"
@@ -164,7 +164,7 @@ TEST(RunSummary, OfARefusalSaysWhyAndWhichBudgetToTry) {
   run.exits(4);
   EXPECT_EQ(summary(run),
             "ullage: refused, the budget cannot be met: 12 steps in 24.5 s, 2.0 s a step (median)\n"
-            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB (148.00 MiB left): 1.71 GiB pool and 140.00 MiB outside it\n"
             "ullage: the plain program would have gone past 1.70 GiB of tensors; how far is not known\n"
             "ullage: 1 request was refused: aten::add asks for 512.00 MiB, 100.00 MiB are free\n"
             "ullage: next: ullage run --memory 2544MiB dcgan --batch 8   (enough for the refused request)\n");
@@ -215,7 +215,7 @@ TEST(RunSummary, SaysPlainlyThatAnUnlinkedProgramKeptNothing) {
   EXPECT_EQ(
       summary(run),
       "ullage: done: 24.5 s, no step was counted\n"
-      "ullage: peak 1.85 GiB of 2.00 GiB\n"
+      "ullage: peak 1.85 GiB of 2.00 GiB (148.00 MiB left)\n"
       "ullage: NO BUDGET WAS ENFORCED: no process of the program loaded Ullage's runtime; only the peak was measured\n"
       "ullage: next: ullage run --memory 2GiB --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these "
       "figures)\n");
@@ -228,7 +228,7 @@ TEST(RunSummary, OfACardSaysSoAndKeepsToItInTheNextCommand) {
   run.moves(run.attach_on_card(1));
   EXPECT_EQ(summary(run),
             "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
-            "ullage: peak of the card 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: peak of the card 1.85 GiB of 2.00 GiB (148.00 MiB left): 1.71 GiB pool and 140.00 MiB outside it\n"
             "ullage: the plain program would have held 2.53 GiB of tensors, at least 2.67 GiB with what is outside the "
             "pool\n"
             "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "

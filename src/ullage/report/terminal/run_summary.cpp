@@ -62,8 +62,10 @@ std::string peak_line(const RunReport& report) {
     line = fmt::format("OVER THE BUDGET by {} ({} bytes): ", to_string(report.over_budget), report.over_budget.count);
   }
   line += report.end.dry ? "peak of the dry card " : report.card ? "peak of the card " : "peak ";
-  line += to_string(report.tree_peak.value_or(report.process_peak));
+  const Bytes peak = report.tree_peak.value_or(report.process_peak);
+  line += to_string(peak);
   if (report.budget) line += " of " + to_string(*report.budget);
+  if (report.budget && peak <= *report.budget) line += fmt::format(" ({} left)", to_string(*report.budget - peak));
   if (!report.budget && !report.card) line += ", no budget";
   if (report.tree_peak) line += "; its largest process held " + to_string(report.process_peak);
   if (!report.attached) return line;
