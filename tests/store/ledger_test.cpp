@@ -488,7 +488,8 @@ TEST_F(LedgerTest, WhatAChildIsAboutToTouchCountsUntilItIsThere) {
   child.others.store((60_MiB).count);
   for (Word* word : {&child.rss, &child.rss_counted, &child.rss_seen}) word->store((20_MiB).count);
   const auto announce = [&](Bytes held, Bytes bytes) {
-    make_way(page, child, held, bytes, 8_MiB, Patience{});
+    make_way(
+        page, child, [held] { return held; }, bytes, 8_MiB, Patience{});
     child.coming_until.store(UINT64_MAX >> 1);
   };
   announce(20_MiB, 12_MiB);
@@ -523,7 +524,7 @@ TEST_F(LedgerTest, AChildWaitsForALookOfItsParentIfThereIsNoRoom) {
   child.others.store((48_MiB).count);
   const auto waits = [&](std::chrono::milliseconds most) {
     const auto began = std::chrono::steady_clock::now();
-    make_way(page, child, 32_MiB, 12_MiB, 8_MiB, {.looks = most});
+    make_way(page, child, [] { return 32_MiB; }, 12_MiB, 8_MiB, {.looks = most, .all = most});
     return std::chrono::steady_clock::now() - began;
   };
   EXPECT_LT(waits(std::chrono::minutes(2)), std::chrono::minutes(1)) << "there is room";
@@ -565,34 +566,51 @@ TEST_F(LedgerTest, ProcessesThatTakeLargeBlocksWithoutRoomTakeTurns) {
   using std::chrono::milliseconds, std::chrono::minutes;
   const auto waits = [&](LedgerSlot& slot, Bytes bytes, milliseconds most) {
     const auto began = std::chrono::steady_clock::now();
-    make_way(page, slot, Bytes{slot.rss.load()}, bytes, 0_MiB, {.turn = most});
+    make_way(page, slot, [&slot] { return Bytes{slot.rss.load()}; }, bytes, 0_MiB, {.all = most});
     return std::chrono::steady_clock::now() - began;
   };
   const auto touch = [](LedgerSlot& slot, LedgerSlot& other, Bytes bytes) {
     for (Word* word : {&slot.rss, &slot.rss_counted, &slot.rss_seen}) word->fetch_add(bytes.count);
     other.others.fetch_add(bytes.count);
   };
-  EXPECT_LT(waits(first, 40_MiB, minutes(2)), minutes(1)) << "there is room";
-  touch(first, second, 40_MiB);
-  page.turn.store((UINT64_MAX >> 6) * LedgerPage::kSlots);  // the first one's, and it never ends
+  const auto give_turn_for_ever = [&page](const LedgerSlot& slot) {
+    const auto number = static_cast<std::uint64_t>(&slot - page.slots.data());
+    page.turn.store((UINT64_MAX >> 6) * LedgerPage::kSlots + number);
+  };
+  const auto forget = [&] { first.coming_to.store(0), second.coming_to.store(0); };
+  EXPECT_LT(waits(first, 35_MiB, minutes(2)), minutes(1)) << "there is room";
+  EXPECT_EQ(page.turn.load() % LedgerPage::kSlots, 0u);
+  EXPECT_GT(page.turn.load(), 0u) << "there is none for another such block";
+  EXPECT_TRUE(pass_turn(page, &second));
+  touch(first, second, 35_MiB);
+  give_turn_for_ever(first);
   EXPECT_GE(waits(second, 40_MiB, milliseconds(30)), milliseconds(30)) << "no room, and the other one has the turn";
-  first.coming_to.store(0), second.coming_to.store(0);
-  EXPECT_GE(waits(first, 40_MiB, milliseconds(30)), milliseconds(30)) << "who waited in vain has it now";
-  page.turn.store((UINT64_MAX >> 6) * LedgerPage::kSlots);
+  forget();
   EXPECT_LT(waits(first, 40_MiB, minutes(2)), minutes(1)) << "who has the turn does not wait";
-  first.coming_to.store(0), second.coming_to.store(0);
+  forget();
+  give_turn_for_ever(second);
+  EXPECT_GE(waits(first, 40_MiB, milliseconds(30)), milliseconds(30));
+  forget();
+  give_turn_for_ever(first);
   EXPECT_LT(waits(second, 31_MiB, minutes(2)), minutes(1)) << "the heap may have the pages already";
-  first.coming_to.store(0), second.coming_to.store(0);
-  page.turn.store((UINT64_MAX >> 6) * LedgerPage::kSlots);
+  forget();
   std::thread gives_back([&] {
     std::this_thread::sleep_for(milliseconds(20));
-    second.others.fetch_sub((40_MiB).count);
+    second.others.fetch_sub((35_MiB).count);
   });
   EXPECT_LT(waits(second, 40_MiB, minutes(2)), minutes(1)) << "the other one gave back what it had taken";
   gives_back.join();
+  forget();
+  second.others.fetch_add((35_MiB).count);
   page.turn.store(1 * LedgerPage::kSlots);
-  second.others.fetch_add((40_MiB).count);
   EXPECT_LT(waits(second, 40_MiB, minutes(2)), minutes(1)) << "the other one's turn has ended";
+  give_turn_for_ever(second);
+  EXPECT_FALSE(pass_turn(page, &second));
+  EXPECT_EQ(page.turn.load(), 0u) << "given up";
+  page.budget.store((1_GiB).count);
+  forget();
+  EXPECT_LT(waits(second, 40_MiB, minutes(2)), minutes(1));
+  EXPECT_EQ(page.turn.load(), 0u) << "with room for more of them, nobody needs to wait";
 }
 
 TEST_F(LedgerTest, WhatIsExpectedOrGuessedDoesNotPassABudget) {
@@ -609,8 +627,10 @@ TEST_F(LedgerTest, WhatIsExpectedOrGuessedDoesNotPassABudget) {
   EXPECT_FALSE(passes_budget(page, own, 60_MiB));
   other.rss.store(1);
   EXPECT_TRUE(passes_budget(page, own, 60_MiB)) << "it grew since the count";
+  other.copying.store(1);
+  EXPECT_FALSE(passes_budget(page, own, 60_MiB)) << "an op is copying, and may not have done so yet";
   page.budget.store(0);
-  EXPECT_FALSE(passes_budget(page, own, 60_MiB));
+  EXPECT_FALSE(passes_budget(page, own, 61_MiB));
 }
 
 TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {

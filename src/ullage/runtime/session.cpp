@@ -44,6 +44,9 @@ constexpr int kMostWaits = 200;
 // the margin before the pool has given way.
 constexpr Bytes kLeastOfAProgram = 32_MiB;
 
+// After a shorter wait than this, a block that the watch was told of is still expected.
+constexpr std::chrono::milliseconds kShort{20};
+
 class Running;
 Running* running = nullptr;
 
@@ -162,9 +165,15 @@ class Running final : public Session, public PoolListener {
   }
   bool make_way(Bytes bytes, bool may_fail) override {
     if (!device_->is_the_process() || bytes > budget_.stated())
-      return true;  // such a request fails, or is touched in part
+      return true;  // such a block is touched in part, or malloc has none
     if (!in_child_) watch_->make_way(bytes);
-    return settings_.tree == nullptr || is_ullages_thread || settings_.tree->make_way(bytes, may_fail);
+    if (settings_.tree == nullptr || is_ullages_thread) return true;
+    const auto began = std::chrono::steady_clock::now();
+    if (!settings_.tree->make_way(bytes, may_fail)) return false;
+    // Meanwhile the watch may have taken the block for touched (it goes by processor time).
+    const bool has_waited = std::chrono::steady_clock::now() - began > kShort;
+    if (has_waited && !in_child_) watch_->make_way(bytes);
+    return true;
   }
   void make_way_for_a_program() override {
     if (in_child_) return;  // the launcher asks the pools for room

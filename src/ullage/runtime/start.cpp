@@ -22,6 +22,7 @@
 #include "ullage/store/spill_folder.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -83,12 +84,10 @@ store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
 // new child for up to two seconds, and the count waits for that.
 constexpr std::chrono::milliseconds kWorthWaiting{3000};
 
-// How long a process that takes memory outside its pool waits. The watches of the others look every 8 ms. A turn ends
-// half a second after its last block.
-constexpr store::Patience kPatience{.looks = std::chrono::milliseconds(200), .turn = std::chrono::seconds(2)};
-
-// How long a large block outside the pool waits beyond that for pools to evict what they still can.
-constexpr std::chrono::milliseconds kMostEvicting{10000};
+// How long a process that takes memory outside its pool waits. A block that may be refused waits for as long as pools
+// need to write out what they can.
+constexpr store::Patience kPatience{.looks = std::chrono::milliseconds(200), .all = std::chrono::milliseconds(2200)};
+constexpr store::Patience kBeforeRefusal{.looks = std::chrono::seconds(10), .all = std::chrono::seconds(10)};
 
 // The processes that write into this ledger, and the others that its launcher counts.
 class LedgerTree final : public store::Tree {
@@ -135,15 +134,15 @@ class LedgerTree final : public store::Tree {
   }
   bool make_way(Bytes bytes, bool may_fail) override {
     if (!counted_ || own_slot == nullptr) return true;
-    store::make_way(page_, *own_slot, store::resident_now(), bytes, store::Budget::kMargin, kPatience);
-    if (bytes < store::kTakenAnew || !may_fail) return true;
-    const auto until = std::chrono::steady_clock::now() + kMostEvicting;
-    while (store::passes_budget(page_, *own_slot, store::resident_now() + bytes)) {
-      const bool somebody_may_give = own_slot->movable.load() > 0 || others().movable > Bytes{} || others_grow();
-      if (!somebody_may_give || std::chrono::steady_clock::now() >= until) return refuse(bytes);
-      ::usleep(1000);
-    }
-    return true;
+    may_fail &= bytes >= store::kTakenAnew;
+    store::make_way(page_, *own_slot, &store::resident_now, bytes, store::Budget::kMargin,
+                    may_fail ? kBeforeRefusal : kPatience);
+    const auto passes = [&] { return store::passes_budget(page_, *own_slot, store::resident_now() + bytes); };
+    if (!may_fail || !passes()) return true;
+    // The count waits for copies that are expected. What others gave back is in no figure before it.
+    if (!store::await_count(page_, own_slot, kWorthWaiting) || !passes()) return true;
+    const bool may_be_in_heap = Bytes{::mallinfo2().fordblks} >= bytes;
+    return may_be_in_heap || refuse(bytes);
   }
   void forget_announced() override { store::forget_announced(page_, own_slot); }
   void forking(bool followed) override {

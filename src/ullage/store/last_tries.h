@@ -14,7 +14,8 @@ namespace ullage::store {
 class LastTries final {
  public:
   // Returns true if the request should be tried once more, false if it should be refused. `gives_way(false)` asks the
-  // consumers, and returns true if one gave something up. `gives_way(true)` has what was announced forgotten.
+  // consumers, and returns true if one gave something up. `gives_way(true)`, once for a request, has what was
+  // announced forgotten.
   template <typename GivesWay>
   bool another(const GivesWay& gives_way) {
     if (gives_way(false)) return true;

@@ -33,8 +33,11 @@ constexpr int kLooksShare = 3;
 // machine may let the process wait before it touches anything.
 constexpr std::chrono::milliseconds kComing{250};
 
-// For how long a process keeps its turn after its last announcement. Between two blocks it fills the first.
+// For how long a process keeps its turn after it has filled its last block.
 constexpr std::chrono::milliseconds kTurn{500};
+
+// How many bytes of a new block a process touches in a millisecond at least: 256 MiB a second.
+constexpr std::uint64_t kTouchedInMs = 256 * 1024;
 
 std::chrono::milliseconds now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
@@ -285,10 +288,11 @@ Bytes lacked_by_others(const LedgerPage& page, const LedgerSlot* own) {
   return sum;
 }
 
-// Whether the watches of the other processes have looked since this object was made, from begin to end.
-class LooksOfOthers final {
+// Whether the watches of the processes have looked since this object was made, from begin to end. `own`: the slot whose
+// watch does not matter; may be null.
+class Looks final {
  public:
-  LooksOfOthers(const LedgerPage& page, const LedgerSlot* own) : page_(page), own_(own) {
+  Looks(const LedgerPage& page, const LedgerSlot* own) : page_(page), own_(own) {
     for (std::size_t i = 0; i < before_.size(); ++i)
       before_[i] = {page.slots[i].pid.load(), page.slots[i].looks_begun.load()};
   }
@@ -377,12 +381,9 @@ bool is_anothers(std::uint64_t turn, const LedgerPage& page, const LedgerSlot* o
   return !is_own && std::chrono::milliseconds(turn / LedgerPage::kSlots) > now_ms();
 }
 
-// Takes the turn, or keeps it. False: another process has it, and it is not to be taken `from_others`.
-bool takes_turn(LedgerPage& page, const LedgerSlot& own, bool from_others) {
-  std::uint64_t turn = page.turn.load();
-  if (!from_others && is_anothers(turn, page, &own)) return false;
-  const auto until = static_cast<std::uint64_t>((now_ms() + kTurn).count());
-  return page.turn.compare_exchange_strong(turn, until * LedgerPage::kSlots + number_of(page, own)) || from_others;
+// How long a process needs to touch a block at the most.
+std::chrono::milliseconds touched_within(Bytes bytes) {
+  return bytes >= kTakenAnew ? std::chrono::milliseconds(bytes.count / kTouchedInMs) : std::chrono::milliseconds(0);
 }
 
 // Announces that the process will hold `to` once it has touched its bytes, unless another thread's announcement reaches
@@ -396,27 +397,41 @@ void announce(LedgerSlot& own, Bytes to, std::chrono::milliseconds lasts) {
 
 }  // namespace
 
-void make_way(LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin, Patience most) {
-  const Bytes to = held + bytes;
+void make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& held, Bytes bytes, Bytes margin,
+              Patience most) {
   const Bytes budget{page.budget.load()};
-  const auto has_room = [&] { return budget == Bytes{} || others_of(page, &own).held + to + margin <= budget; };
-  const auto now = std::chrono::steady_clock::now();
-  const LooksOfOthers looks(page, &own);
-  announce(own, to, most.looks + kComing);
-  if (!has_room()) await(now + most.looks, [&] { return looks.have_looked(); });
-  if (bytes >= kTakenAnew && !takes_turn(page, own, has_room())) {
+  if (budget == Bytes{}) return;
+  const auto until = std::chrono::steady_clock::now() + most.all;
+  const auto room_for = [&](Bytes to) { return others_of(page, &own).held + to + margin <= budget; };
+  const auto has_room = [&] { return room_for(held() + bytes); };
+  announce(own, held() + bytes, most.all + kComing);
+  const Looks looks(page, nullptr);
+  if (!has_room()) await(until - most.all + most.looks, [&] { return has_room() || looks.have_looked(); });
+  const std::chrono::milliseconds touching = touched_within(bytes);
+  const auto goes_on = [&] {
+    std::uint64_t turn = page.turn.load();
+    const Bytes to = held() + bytes;
+    const bool room = room_for(to);
+    if (room && room_for(to + bytes)) return true;  // another one has room too, so this is nobody's turn
+    if (room || !is_anothers(turn, page, &own)) {
+      announce(own, to, most.all + kComing);  // before the turn is taken, so that the next one sees it
+      const auto end = static_cast<std::uint64_t>((now_ms() + touching + kTurn).count());
+      if (page.turn.compare_exchange_strong(turn, end * LedgerPage::kSlots + number_of(page, own))) return true;
+    }
     std::uint64_t announced = to.count;
     own.coming_to.compare_exchange_strong(announced, 0);  // who has the turn needs the room
-    const bool in_time = await(now + most.looks + most.turn, [&] { return takes_turn(page, own, has_room()); });
-    if (!in_time) takes_turn(page, own, true);
-  }
-  announce(own, to, kComing);
+    return false;
+  };
+  if (bytes >= kTakenAnew) await(until, goes_on);
+  announce(own, held() + bytes, touching + kComing);
 }
 
 bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held) {
   const Bytes budget{page.budget.load()};
   const Others others = others_of(page, &own);
-  return budget > Bytes{} && saturating_sub(others.held, others.expected + others.guessed) + held > budget;
+  Bytes uncertain = others.expected + others.guessed;
+  for (const LedgerSlot& slot : page.slots) uncertain += Bytes{is_alive(slot) ? slot.copying.load() : 0};
+  return budget > Bytes{} && saturating_sub(others.held, uncertain) + held > budget;
 }
 
 bool pass_turn(LedgerPage& page, const LedgerSlot* own) {
@@ -435,7 +450,7 @@ void forget_announced(LedgerPage& page, const LedgerSlot* own) {
 bool await_count(LedgerPage& page, const LedgerSlot* own, std::chrono::milliseconds most) {
   const auto now = std::chrono::steady_clock::now();
   const auto until = now + most, looks_until = now + most / kLooksShare;
-  const LooksOfOthers looks(page, own);
+  const Looks looks(page, own);
   const auto settled = [&](const LedgerSlot& slot) {
     if (!is_alive(slot)) return true;
     if (slot.copies_expected.load() > 0) return false;

@@ -20,6 +20,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -185,7 +186,7 @@ struct LedgerPage {
   Word room_for_programs{0};   // bytes that pools leave to programs without a pool, or have to make room for
   Word pressure{0};            // 1: some pool of the tree is under pressure (Pager::under_pressure())
   Word programs_grow{0};       // programs without a pool that grow now
-  Word turn{0};                // who may take memory although there is no room, and until when (make_way())
+  Word turn{0};                // who took a large block last, and until when others wait for that (make_way())
   Word programs_held_us{0};    // for how long the launcher stopped such programs until there was room, in all
   Word least_for_programs{0};  // a budget that such programs need at least; set if the run was ended because of them
   SharedText<512> too_little;  // why, in words
@@ -283,26 +284,27 @@ Bytes inherited_from(const LedgerSlot& own);
 // The processes that have a slot, without the one whose slot is `own`.
 std::uint64_t processes_beside(const LedgerPage& page, const LedgerSlot* own);
 
-// How long make_way() waits at the most: for looks of the others' watches, and then for its turn.
+// How long make_way() waits at the most: for looks of the watches, and in all.
 struct Patience {
-  std::chrono::milliseconds looks{}, turn{};
+  std::chrono::milliseconds looks{}, all{};
 };
-// For a process that is about to touch `bytes` outside its pool, which has given way already: announces that in `own`
-// for a quarter of a second. `held`: what it holds now. Of several threads' announcements the one that reaches highest
-// stands. If the budget has no room for the bytes and `margin`, waits until the watches of the others have looked and
-// their pools have given way.
+// For a process that is about to touch `bytes` outside its pool: announces that in `own` for a quarter of a second, or
+// for longer if the block is large. `held` measures what it holds now. Of several threads' announcements the one that
+// reaches highest stands. If the budget has no room for the bytes and `margin`, waits until the watches of all have
+// looked and their pools have given way.
 //
-// If there is still no room, processes take turns. Otherwise each of several would take a part of what it needs, and
-// none would come to where it gives memory back. The process that went on last has the turn until it has announced
-// nothing for half a second. Another one waits for room or for the end of that turn. Blocks below kTakenAnew do not
-// wait for turns, because the heap may have their pages already.
+// If there is still no room for a block of kTakenAnew or more, processes take turns. Otherwise each of several would
+// take a part of what it needs, and none would come to where it gives memory back. The process that went on last has
+// the turn until half a second after it has filled its block. Another one waits for room or for the end of that turn.
 //
-// Takes no lock and allocates nothing.
-void make_way(LedgerPage& page, LedgerSlot& own, Bytes held, Bytes bytes, Bytes margin, Patience most);
-// The heap of glibc takes blocks of at least this size from the kernel anew, always (DEFAULT_MMAP_THRESHOLD_MAX).
+// Takes no lock.
+void make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& held, Bytes bytes, Bytes margin,
+              Patience most);
+// The heap of glibc has a block of this size or larger from the kernel, unless it finds one among what was freed
+// (DEFAULT_MMAP_THRESHOLD_MAX).
 inline constexpr Bytes kTakenAnew = 32_MiB;
 // Does the tree pass its budget for certain if the process holds `held`? Nothing counts that is only expected of the
-// others, announced by them or guessed.
+// others, announced by them or guessed, nor what ops are copying.
 bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held);
 // For a process whose request would be refused. Gives up its turn, because another one that waits for it may hold
 // memory meanwhile. Returns whether another one has the turn: then that may give memory back soon.

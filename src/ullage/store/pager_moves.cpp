@@ -133,7 +133,7 @@ bool PagerCore::recount_limit(Lock& lock, Bytes needed) {
 }
 
 bool PagerCore::somebody_gives_way(Lock& lock, bool finally) {
-  if (!settings_.last_resort || in_child_) return false;
+  if (!settings_.last_resort || (in_child_ && !finally)) return false;
   lock.unlock();
   const bool gave_way = settings_.last_resort(finally);
   lock.lock();

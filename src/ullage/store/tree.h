@@ -59,11 +59,11 @@ class Tree {
   // Ends a lease: the process took `taken` of the `leased` bytes.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
   // Call this before this process touches `bytes` outside its pool, and after the pool has given way. The others see
-  // them at once. If there is no room for them, waits a little, so that the pools of the others give way, and then for
-  // its turn (store::make_way()). Takes no lock, because in a child made by fork a lost thread of the parent may hold
-  // it. No effect without a launcher. False, only if the request `may_fail`: the block cannot be served. It is
-  // store::kTakenAnew or larger, the tree would pass its budget for certain, and no pool has anything left to evict.
-  // The refusal is in the ledger then.
+  // them at once. If there is no room for them, waits until the pools of the others give way, and for its turn
+  // (store::make_way()): some seconds at most. Takes no lock, because in a child made by fork a lost thread of the
+  // parent may hold it. No effect without a launcher. False, only if the request `may_fail`: the block cannot be
+  // served. It is store::kTakenAnew or larger, the tree would pass its budget for certain, and no pool has anything
+  // left to evict. The refusal is in the ledger then.
   virtual bool make_way(Bytes bytes, bool may_fail) = 0;
   // Forgets what the others announced by make_way(), before a request is refused because of it.
   virtual void forget_announced() = 0;
