@@ -585,7 +585,7 @@ print(child.exitcode, held.sum().item())""")
 def test_a_large_block_that_would_pass_the_budget_is_refused(runs: Runs) -> None:
     """Its caller sees that there is no memory, and may go on. Blocks that are touched only in part are served."""
     end = runs.under(600 * MIB, sys.executable, "-c", """
-import ctypes, multiprocessing, torch
+import ctypes, multiprocessing, time, torch
 held = [torch.full((1 << 20,), float(i)) for i in range(16)]
 calloc = ctypes.CDLL(None).calloc
 calloc.restype = ctypes.c_void_p
@@ -597,7 +597,10 @@ def ask():
         print('refused', flush=True)
     print(len(b'x' * (40 << 20)), calloc(1, 500 << 20) is not None, flush=True)
 ask()
-child = multiprocessing.get_context('fork').Process(target=ask)
+def ask_later():
+    time.sleep(2.1)  # no copies of shared pages are expected any more
+    ask()
+child = multiprocessing.get_context('fork').Process(target=ask_later)
 child.start(); child.join()
 print(child.exitcode, all((x == i).all().item() for i, x in enumerate(held)))""")
     assert end.code == 0 and end.out.splitlines() == ["refused", f"{40 * MIB} True"] * 2 + ["0 True"], end

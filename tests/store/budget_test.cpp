@@ -22,6 +22,7 @@ struct OtherProcesses final : Tree {
   void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
   Bytes inherited() override { return inherits; }
   bool make_way(Bytes, bool) override { return true; }
+  void refused(Bytes) override {}
   void forget_announced() override {}
   bool is_counted() override { return true; }
   void forking(bool) override {}

@@ -46,6 +46,9 @@ constexpr Bytes kLeastOfAProgram = 32_MiB;
 
 // After a shorter wait than this, a block that the watch was told of is still expected.
 constexpr std::chrono::milliseconds kShort{20};
+// For how long a large block outside the pool is asked for before it is refused: ops that run may end meanwhile. The
+// longer time is for when others grow that may give memory back.
+constexpr std::chrono::milliseconds kAsking{2000}, kMostAsking{10000};
 
 class Running;
 Running* running = nullptr;
@@ -166,14 +169,21 @@ class Running final : public Session, public PoolListener {
   bool make_way(Bytes bytes, bool may_fail) override {
     if (!device_->is_the_process() || bytes > budget_.stated())
       return true;  // such a block is touched in part, or malloc has none
-    if (!in_child_) watch_->make_way(bytes);
+    const auto own_gives_way = [&] {
+      if (!in_child_) watch_->make_way(bytes);
+    };
+    own_gives_way();
     if (settings_.tree == nullptr || is_ullages_thread) return true;
-    const auto began = std::chrono::steady_clock::now();
-    if (!settings_.tree->make_way(bytes, may_fail)) return false;
-    // Meanwhile the watch may have taken the block for touched (it goes by processor time).
-    const bool has_waited = std::chrono::steady_clock::now() - began > kShort;
-    if (has_waited && !in_child_) watch_->make_way(bytes);
-    return true;
+    for (const auto began = std::chrono::steady_clock::now();;) {
+      const bool is_served = settings_.tree->make_way(bytes, may_fail);
+      const auto waited = std::chrono::steady_clock::now() - began;
+      if (is_served && waited < kShort) return true;
+      own_gives_way();  // again, because the watch takes a block for touched after some processor time
+      if (is_served) return true;
+      if (waited > (settings_.tree->others_grow() ? kMostAsking : kAsking)) break;
+    }
+    settings_.tree->refused(bytes);
+    return false;
   }
   void make_way_for_a_program() override {
     if (in_child_) return;  // the launcher asks the pools for room

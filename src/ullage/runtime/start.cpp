@@ -114,7 +114,7 @@ class LedgerTree final : public store::Tree {
   bool is_counted() override { return counted_; }
   Bytes inherited() override { return in_child || own_slot == nullptr ? Bytes{} : store::inherited_from(*own_slot); }
   Bytes largest_program() override { return Bytes{page_.largest_program.load()}; }
-  bool others_grow() override { return page_.programs_grow.load() > 0 || store::pass_turn(page_, own_slot); }
+  bool others_grow() override { return page_.programs_grow.load() > 0 || store::others_have_a_turn(page_, own_slot); }
   std::uint64_t processes() override { return store::processes_beside(page_, own_slot); }
   bool count(Bytes lacking) override {
     if (!counted_ || others().held == Bytes{}) return false;
@@ -122,6 +122,8 @@ class LedgerTree final : public store::Tree {
     if (slot != nullptr) slot->lacking.fetch_add(lacking.count);
     const bool counted = store::await_count(page_, slot, kWorthWaiting);
     if (slot != nullptr) slot->lacking.fetch_sub(lacking.count);
+    // A process that waits for this one's turn may hold memory meanwhile.
+    if (slot != nullptr) store::end_turn(page_, *slot);
     return counted;
   }
   void lease(Bytes bytes) override {
@@ -135,14 +137,31 @@ class LedgerTree final : public store::Tree {
   bool make_way(Bytes bytes, bool may_fail) override {
     if (!counted_ || own_slot == nullptr) return true;
     may_fail &= bytes >= store::kTakenAnew;
-    store::make_way(page_, *own_slot, &store::resident_now, bytes, store::Budget::kMargin,
-                    may_fail ? kBeforeRefusal : kPatience);
+    const bool in_time = store::make_way(page_, *own_slot, &store::resident_now, bytes, store::Budget::kMargin,
+                                         may_fail ? kBeforeRefusal : kPatience);
     const auto passes = [&] { return store::passes_budget(page_, *own_slot, store::resident_now() + bytes); };
-    if (!may_fail || !passes()) return true;
+    if (!may_fail || !in_time || !passes()) return true;
     // The count waits for copies that are expected. What others gave back is in no figure before it.
     if (!store::await_count(page_, own_slot, kWorthWaiting) || !passes()) return true;
-    const bool may_be_in_heap = Bytes{::mallinfo2().fordblks} >= bytes;
-    return may_be_in_heap || refuse(bytes);
+    return Bytes{::mallinfo2().fordblks} >= bytes;  // the heap may have as much among what was freed
+  }
+  void refused(Bytes bytes) override {
+    if (own_slot == nullptr) return;
+    store::end_turn(page_, *own_slot);
+    own_slot->coming_to.store(0);
+    const store::Others others_now = others();
+    const Bytes held = store::resident_now();
+    const Bytes held_by_others = saturating_sub(others_now.held, others_now.expected + others_now.guessed);
+    const Bytes least = held_by_others + held + bytes + store::Budget::kMargin + store::Budget::kLeastAllowance;
+    own_slot->last_request.store(bytes.count);
+    own_slot->last_op.set("malloc");
+    own_slot->message.set(fmt::format(
+        "out of memory within the budget: a block of {} outside the pool; this process holds {} and the others {} of "
+        "the budget of {}, and no pool has more to move out now; a budget of {} would serve this request",
+        to_string(bytes), to_string(held), to_string(held_by_others), to_string(Bytes{page_.budget.load()}),
+        to_string(least)));
+    store::raise_to(own_slot->refused_least, least.count);
+    own_slot->refused.fetch_add(1);
   }
   void forget_announced() override { store::forget_announced(page_, own_slot); }
   void forking(bool followed) override {
@@ -174,25 +193,6 @@ class LedgerTree final : public store::Tree {
   }
 
  private:
-  // Notes that a block outside the pool is refused. Returns false.
-  bool refuse(Bytes bytes) {
-    own_slot->coming_to.store(0);
-    const store::Others others_now = others();
-    const Bytes held = store::resident_now();
-    const Bytes held_by_others = saturating_sub(others_now.held, others_now.expected + others_now.guessed);
-    const Bytes least = held_by_others + held + bytes + store::Budget::kMargin + store::Budget::kLeastAllowance;
-    own_slot->last_request.store(bytes.count);
-    own_slot->last_op.set("malloc");
-    own_slot->message.set(fmt::format(
-        "out of memory within the budget: a block of {} outside the pool; this process holds {} and the others {} of "
-        "the budget of {}, and no pool has anything left to move out; a budget of {} would serve this request",
-        to_string(bytes), to_string(held), to_string(held_by_others), to_string(Bytes{page_.budget.load()}),
-        to_string(least)));
-    store::raise_to(own_slot->refused_least, least.count);
-    own_slot->refused.fetch_add(1);
-    return false;
-  }
-
   store::LedgerPage& page_;
   const bool counted_;
 };

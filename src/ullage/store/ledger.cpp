@@ -36,8 +36,13 @@ constexpr std::chrono::milliseconds kComing{250};
 // For how long a process keeps its turn after it has filled its last block.
 constexpr std::chrono::milliseconds kTurn{500};
 
-// How many bytes of a new block a process touches in a millisecond at least: 256 MiB a second.
-constexpr std::uint64_t kTouchedInMs = 256 * 1024;
+// How many bytes of a new block a process touches in a millisecond at least (256 MiB a second), and for how long it is
+// expected to touch one at the most, because it may not touch all of it.
+constexpr std::uint64_t kTouchedInMs = std::uint64_t{256} * 1024;
+constexpr std::chrono::milliseconds kMostTouching{1000};
+
+// A watch looks at least this often, unless its look takes longer.
+constexpr std::chrono::milliseconds kBetweenLooks{200};
 
 std::chrono::milliseconds now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
@@ -304,9 +309,13 @@ class Looks final {
     if (&slot == own_ || begun == 0 || slot.pid.load() != pid) return true;
     return slot.looks_ended.load() > begun || slot.looks_begun.load() < begun;
   }
-  bool have_looked() const {
-    return std::ranges::all_of(page_.slots,
-                               [this](const LedgerSlot& slot) { return !is_alive(slot) || has_looked(slot); });
+  // `without_idle`: a watch that is not in the midst of a look does not matter. If it has stood still for a while, its
+  // process has ended or runs another program.
+  bool have_looked(bool without_idle = false) const {
+    return std::ranges::all_of(page_.slots, [&](const LedgerSlot& slot) {
+      const bool is_idle = slot.looks_begun.load() == slot.looks_ended.load();
+      return !is_alive(slot) || has_looked(slot) || (without_idle && is_idle);
+    });
   }
 
  private:
@@ -383,47 +392,76 @@ bool is_anothers(std::uint64_t turn, const LedgerPage& page, const LedgerSlot* o
 
 // How long a process needs to touch a block at the most.
 std::chrono::milliseconds touched_within(Bytes bytes) {
-  return bytes >= kTakenAnew ? std::chrono::milliseconds(bytes.count / kTouchedInMs) : std::chrono::milliseconds(0);
+  if (bytes < kTakenAnew) return std::chrono::milliseconds(0);
+  return std::min(std::chrono::milliseconds(bytes.count / kTouchedInMs), kMostTouching);
 }
 
-// Announces that the process will hold `to` once it has touched its bytes, unless another thread's announcement reaches
-// higher.
-void announce(LedgerSlot& own, Bytes to, std::chrono::milliseconds lasts) {
-  if (Bytes{own.coming_to.load()} > to && coming_of(own) > Bytes{}) return;
-  own.coming_to.store(0);  // what it announced before does not last longer
-  own.coming_until.store(static_cast<std::uint64_t>((now_ms() + lasts).count()));
-  own.coming_to.store(to.count);
-}
+// Announces what a process will hold once it has touched a block. Of several threads' announcements the one that
+// reaches highest stands.
+class Announcement final {
+ public:
+  explicit Announcement(LedgerSlot& own) : own_(own) {}
+  // In place of what this object announced before.
+  void make(Bytes to, std::chrono::milliseconds lasts) {
+    withdraw();
+    if (Bytes{own_.coming_to.load()} > to && coming_of(own_) > Bytes{}) return;
+    own_.coming_to.store(0);  // what was announced before does not last longer
+    own_.coming_until.store(static_cast<std::uint64_t>((now_ms() + lasts).count()));
+    own_.coming_to.store(to.count);
+    made_ = to.count;
+  }
+  void withdraw() {
+    std::uint64_t made = std::exchange(made_, 0);
+    if (made != 0) own_.coming_to.compare_exchange_strong(made, 0);
+  }
+
+ private:
+  LedgerSlot& own_;
+  std::uint64_t made_ = 0;
+};
 
 }  // namespace
 
-void make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& held, Bytes bytes, Bytes margin,
+bool make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& held, Bytes bytes, Bytes margin,
               Patience most) {
   const Bytes budget{page.budget.load()};
-  if (budget == Bytes{}) return;
+  if (budget == Bytes{}) return true;
   const auto until = std::chrono::steady_clock::now() + most.all;
   const auto room_for = [&](Bytes to) { return others_of(page, &own).held + to + margin <= budget; };
   const auto has_room = [&] { return room_for(held() + bytes); };
-  announce(own, held() + bytes, most.all + kComing);
-  const Looks looks(page, nullptr);
-  if (!has_room()) await(until - most.all + most.looks, [&] { return has_room() || looks.have_looked(); });
+  Announcement announcement(own);
+  // Returns false if a look took longer.
+  const auto have_looked = [&] {
+    const Looks looks(page, nullptr);
+    const auto now = std::chrono::steady_clock::now();
+    return await(now + std::min(most.looks, kBetweenLooks), [&] { return has_room() || looks.have_looked(); }) ||
+           await(now + most.looks, [&] { return has_room() || looks.have_looked(/*without_idle=*/true); });
+  };
+  announcement.make(held() + bytes, most.all + kComing);
+  bool in_time = has_room() || have_looked();
   const std::chrono::milliseconds touching = touched_within(bytes);
+  bool has_withdrawn = false;
   const auto goes_on = [&] {
     std::uint64_t turn = page.turn.load();
     const Bytes to = held() + bytes;
     const bool room = room_for(to);
     if (room && room_for(to + bytes)) return true;  // another one has room too, so this is nobody's turn
     if (room || !is_anothers(turn, page, &own)) {
-      announce(own, to, most.all + kComing);  // before the turn is taken, so that the next one sees it
+      announcement.make(to, most.all + kComing);  // before the turn is taken, so that the next one sees it
       const auto end = static_cast<std::uint64_t>((now_ms() + touching + kTurn).count());
       if (page.turn.compare_exchange_strong(turn, end * LedgerPage::kSlots + number_of(page, own))) return true;
     }
-    std::uint64_t announced = to.count;
-    own.coming_to.compare_exchange_strong(announced, 0);  // who has the turn needs the room
+    announcement.withdraw();  // who has the turn needs the room
+    has_withdrawn = true;
     return false;
   };
   if (bytes >= kTakenAnew) await(until, goes_on);
-  announce(own, held() + bytes, touching + kComing);
+  if (has_withdrawn && !has_room()) {
+    announcement.make(held() + bytes, most.looks + kComing);
+    in_time = have_looked();
+  }
+  announcement.make(held() + bytes, touching + kComing);
+  return in_time;
 }
 
 bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held) {
@@ -434,11 +472,13 @@ bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held) {
   return budget > Bytes{} && saturating_sub(others.held, uncertain) + held > budget;
 }
 
-bool pass_turn(LedgerPage& page, const LedgerSlot* own) {
+bool others_have_a_turn(const LedgerPage& page, const LedgerSlot* own) {
+  return is_anothers(page.turn.load(), page, own);
+}
+
+void end_turn(LedgerPage& page, const LedgerSlot& own) {
   std::uint64_t turn = page.turn.load();
-  if (is_anothers(turn, page, own)) return true;
-  if (own != nullptr && turn % LedgerPage::kSlots == number_of(page, *own)) page.turn.compare_exchange_strong(turn, 0);
-  return false;
+  if (turn % LedgerPage::kSlots == number_of(page, own)) page.turn.compare_exchange_strong(turn, 0);
 }
 
 void forget_announced(LedgerPage& page, const LedgerSlot* own) {

@@ -289,16 +289,17 @@ struct Patience {
   std::chrono::milliseconds looks{}, all{};
 };
 // For a process that is about to touch `bytes` outside its pool: announces that in `own` for a quarter of a second, or
-// for longer if the block is large. `held` measures what it holds now. Of several threads' announcements the one that
-// reaches highest stands. If the budget has no room for the bytes and `margin`, waits until the watches of all have
-// looked and their pools have given way.
+// for up to a second more if the block is large. `held` measures what it holds now. Of several threads' announcements
+// the one that reaches highest stands. If the budget has no room for the bytes and `margin`, waits until the watches of
+// all have looked and their pools have given way.
 //
 // If there is still no room for a block of kTakenAnew or more, processes take turns. Otherwise each of several would
 // take a part of what it needs, and none would come to where it gives memory back. The process that went on last has
 // the turn until half a second after it has filled its block. Another one waits for room or for the end of that turn.
 //
-// Takes no lock.
-void make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& held, Bytes bytes, Bytes margin,
+// Takes no lock. Returns false if a watch was still in the midst of its look at the end: its pool may have more to
+// give.
+bool make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& held, Bytes bytes, Bytes margin,
               Patience most);
 // The heap of glibc has a block of this size or larger from the kernel, unless it finds one among what was freed
 // (DEFAULT_MMAP_THRESHOLD_MAX).
@@ -306,9 +307,10 @@ inline constexpr Bytes kTakenAnew = 32_MiB;
 // Does the tree pass its budget for certain if the process holds `held`? Nothing counts that is only expected of the
 // others, announced by them or guessed, nor what ops are copying.
 bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held);
-// For a process whose request would be refused. Gives up its turn, because another one that waits for it may hold
-// memory meanwhile. Returns whether another one has the turn: then that may give memory back soon.
-bool pass_turn(LedgerPage& page, const LedgerSlot* own);
+// Has another process than that of `own` its turn? Then it may give memory back soon.
+bool others_have_a_turn(const LedgerPage& page, const LedgerSlot* own);
+// Ends the turn of the process, if it has it.
+void end_turn(LedgerPage& page, const LedgerSlot& own);
 // Ends what the processes beside `own` announced by make_way().
 void forget_announced(LedgerPage& page, const LedgerSlot* own);
 

@@ -61,10 +61,12 @@ class Tree {
   // Call this before this process touches `bytes` outside its pool, and after the pool has given way. The others see
   // them at once. If there is no room for them, waits until the pools of the others give way, and for its turn
   // (store::make_way()): some seconds at most. Takes no lock, because in a child made by fork a lost thread of the
-  // parent may hold it. No effect without a launcher. False, only if the request `may_fail`: the block cannot be
-  // served. It is store::kTakenAnew or larger, the tree would pass its budget for certain, and no pool has anything
-  // left to evict. The refusal is in the ledger then.
+  // parent may hold it. No effect without a launcher. False, only if the request `may_fail`: the tree would pass its
+  // budget for certain, and the block is store::kTakenAnew or larger. Pools may give more later, when ops that run now
+  // have ended.
   virtual bool make_way(Bytes bytes, bool may_fail) = 0;
+  // Notes that such a block is refused.
+  virtual void refused(Bytes bytes) = 0;
   // Forgets what the others announced by make_way(), before a request is refused because of it.
   virtual void forget_announced() = 0;
 
