@@ -84,10 +84,16 @@ store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
 // new child for up to two seconds, and the count waits for that.
 constexpr std::chrono::milliseconds kWorthWaiting{3000};
 
-// How long a process that takes memory outside its pool waits. A block that may be refused waits for as long as pools
-// need to write out what they can.
+// How long a process that takes memory outside its pool waits for the pools of others. The watches look every 8 ms. A
+// block that may be refused waits for as long as pools need to write out what they can. A smaller one of a process with
+// a watch does not wait: such a process may take many, and its own pool has given way.
 constexpr store::Patience kPatience{.looks = std::chrono::milliseconds(200), .all = std::chrono::milliseconds(2200)};
 constexpr store::Patience kBeforeRefusal{.looks = std::chrono::seconds(10), .all = std::chrono::seconds(10)};
+
+store::Patience patience_for(Bytes bytes, bool may_fail) {
+  if (may_fail) return kBeforeRefusal;
+  return in_child || bytes >= store::kTakenAnew ? kPatience : store::Patience{};
+}
 
 // The processes that write into this ledger, and the others that its launcher counts.
 class LedgerTree final : public store::Tree {
@@ -138,7 +144,7 @@ class LedgerTree final : public store::Tree {
     if (!counted_ || own_slot == nullptr) return true;
     may_fail &= bytes >= store::kTakenAnew;
     const bool in_time = store::make_way(page_, *own_slot, &store::resident_now, bytes, store::Budget::kMargin,
-                                         may_fail ? kBeforeRefusal : kPatience);
+                                         patience_for(bytes, may_fail));
     const auto passes = [&] { return store::passes_budget(page_, *own_slot, store::resident_now() + bytes); };
     if (!may_fail || !in_time || !passes()) return true;
     // The count waits for copies that are expected. What others gave back is in no figure before it.
