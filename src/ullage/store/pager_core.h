@@ -152,7 +152,6 @@ class PagerCore final : public Pager, public PlannedMoves {
     int recounts = 0;
     std::optional<std::chrono::steady_clock::time_point> waits_until;  // for others that grow
     bool is_pinned = false;  // the request is for an input of the op in flight, so pinned_ has its bytes already
-    bool has_asked = false;  // Settings::last_resort was called before a wait for others
     LastTries last;
   };
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);

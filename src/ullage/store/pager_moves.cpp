@@ -105,16 +105,13 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
 
 // As make_room(). If nothing can be evicted and the limit is the reason, has other processes give way and the limit
 // measured anew. It measures kMostRecounts times at most, because others may be about to give memory back, and begins
-// to count these times anew while others grow (Limit::others_grow()). At last, and before it waits for others, it calls
-// Settings::last_resort. Returns nothing if the request should be tried again.
+// to count these times anew while others grow (Limit::others_grow()). At last it calls Settings::last_resort. Returns
+// nothing if the request should be tried again.
 std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
   if (!over) return shortage(refusal, tried);
-  if (waits_for_others(tried)) {
-    tried.recounts = 0;
-    if (!std::exchange(tried.has_asked, true) && somebody_gives_way(lock, false)) return std::nullopt;
-  }
+  if (waits_for_others(tried)) tried.recounts = 0;
   if (tried.recounts++ < kMostRecounts && recount_limit(lock, refusal.needed)) return std::nullopt;
   if (tried.last.another([&](bool finally) { return somebody_gives_way(lock, finally); })) return std::nullopt;
   return shortage(refusal, tried);
