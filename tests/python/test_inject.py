@@ -583,7 +583,7 @@ print(child.exitcode, held.sum().item())""")
 
 
 def test_a_large_block_that_would_pass_the_budget_is_refused(runs: Runs) -> None:
-    """Its caller sees that there is no memory, and may go on. Blocks that are touched only in part are served."""
+    """Its caller sees that there is no memory, and may go on. What calloc is asked for is served."""
     end = runs.under(600 * MIB, sys.executable, "-c", """
 import ctypes, multiprocessing, time, torch
 held = [torch.full((1 << 20,), float(i)) for i in range(16)]

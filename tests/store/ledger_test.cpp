@@ -48,6 +48,13 @@ class LedgerTest : public testing::Test {
     setenv(Ledger::kVariable, ledger.environment_value(getpid()).c_str(), 1);
     return ledger;
   }
+
+  // The slot becomes that of a process which lives.
+  static void live(LedgerSlot& slot) { slot.pid.store(getppid()); }
+  // The process holds `bytes`, and the launcher has counted and seen them.
+  static void hold(LedgerSlot& slot, Bytes bytes) {
+    for (Word* word : {&slot.rss, &slot.rss_counted, &slot.rss_seen}) word->store(bytes.count);
+  }
 };
 
 TEST_F(LedgerTest, IsFreshWithTheBudgetWrittenIn) {
@@ -484,9 +491,9 @@ TEST_F(LedgerTest, WhatAChildIsAboutToTouchCountsUntilItIsThere) {
   LedgerPage& page = ledger.page();
   LedgerSlot& parent = page.slots[0];
   LedgerSlot& child = page.slots[1];
-  for (LedgerSlot* slot : {&parent, &child}) slot->pid.store(getppid());
+  live(parent), live(child);
   child.others.store((60_MiB).count);
-  for (Word* word : {&child.rss, &child.rss_counted, &child.rss_seen}) word->store((20_MiB).count);
+  hold(child, 20_MiB);
   const auto announce = [&](Bytes held, Bytes bytes) {
     make_way(
         page, child, [held] { return held; }, bytes, 8_MiB, Patience{});
@@ -519,7 +526,7 @@ TEST_F(LedgerTest, AChildWaitsForALookOfItsParentIfThereIsNoRoom) {
   LedgerPage& page = ledger.page();
   LedgerSlot& parent = page.slots[0];
   LedgerSlot& child = page.slots[1];
-  for (LedgerSlot* slot : {&parent, &child}) slot->pid.store(getppid());
+  live(parent), live(child);
   parent.looks_begun.store(1), parent.looks_ended.store(1);
   child.others.store((48_MiB).count);
   const auto waits = [&](std::chrono::milliseconds most) {
@@ -559,9 +566,9 @@ TEST_F(LedgerTest, ProcessesThatTakeLargeBlocksWithoutRoomTakeTurns) {
   LedgerSlot& first = page.slots[0];
   LedgerSlot& second = page.slots[1];
   for (LedgerSlot* slot : {&first, &second}) {
-    slot->pid.store(getppid());
+    live(*slot);
     slot->others.store((30_MiB).count);
-    for (Word* word : {&slot->rss, &slot->rss_counted, &slot->rss_seen}) word->store((30_MiB).count);
+    hold(*slot, 30_MiB);
   }
   using std::chrono::milliseconds, std::chrono::minutes;
   const auto waits = [&](LedgerSlot& slot, Bytes bytes, milliseconds most) {
@@ -570,7 +577,7 @@ TEST_F(LedgerTest, ProcessesThatTakeLargeBlocksWithoutRoomTakeTurns) {
     return std::chrono::steady_clock::now() - began;
   };
   const auto touch = [](LedgerSlot& slot, LedgerSlot& other, Bytes bytes) {
-    for (Word* word : {&slot.rss, &slot.rss_counted, &slot.rss_seen}) word->fetch_add(bytes.count);
+    hold(slot, Bytes{slot.rss.load()} + bytes);
     other.others.fetch_add(bytes.count);
   };
   const auto give_turn_for_ever = [&page](const LedgerSlot& slot) {
@@ -621,7 +628,7 @@ TEST_F(LedgerTest, WhatIsExpectedOrGuessedDoesNotPassABudget) {
   LedgerPage& page = ledger.page();
   LedgerSlot& own = page.slots[0];
   LedgerSlot& other = page.slots[1];
-  for (LedgerSlot* slot : {&own, &other}) slot->pid.store(getppid());
+  live(own), live(other);
   own.others.store((40_MiB).count);
   EXPECT_FALSE(passes_budget(page, own, 60_MiB));
   EXPECT_TRUE(passes_budget(page, own, 60_MiB + 1_B));

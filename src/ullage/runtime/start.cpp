@@ -155,9 +155,7 @@ class LedgerTree final : public store::Tree {
     if (own_slot == nullptr) return;
     store::end_turn(page_, *own_slot);
     own_slot->coming_to.store(0);
-    const store::Others others_now = others();
-    const Bytes held = store::resident_now();
-    const Bytes held_by_others = saturating_sub(others_now.held, others_now.expected + others_now.guessed);
+    const Bytes held = store::resident_now(), held_by_others = store::held_for_certain(page_, *own_slot);
     const Bytes least = held_by_others + held + bytes + store::Budget::kMargin + store::Budget::kLeastAllowance;
     own_slot->last_request.store(bytes.count);
     own_slot->last_op.set("malloc");

@@ -464,12 +464,16 @@ bool make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& h
   return in_time;
 }
 
-bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held) {
-  const Bytes budget{page.budget.load()};
+Bytes held_for_certain(const LedgerPage& page, const LedgerSlot& own) {
   const Others others = others_of(page, &own);
   Bytes uncertain = others.expected + others.guessed;
   for (const LedgerSlot& slot : page.slots) uncertain += Bytes{is_alive(slot) ? slot.copying.load() : 0};
-  return budget > Bytes{} && saturating_sub(others.held, uncertain) + held > budget;
+  return saturating_sub(others.held, uncertain);
+}
+
+bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held) {
+  const Bytes budget{page.budget.load()};
+  return budget > Bytes{} && held_for_certain(page, own) + held > budget;
 }
 
 bool others_have_a_turn(const LedgerPage& page, const LedgerSlot* own) {

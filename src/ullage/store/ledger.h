@@ -304,8 +304,10 @@ bool make_way(LedgerPage& page, LedgerSlot& own, const std::function<Bytes()>& h
 // The heap of glibc has a block of this size or larger from the kernel, unless it finds one among what was freed
 // (DEFAULT_MMAP_THRESHOLD_MAX).
 inline constexpr Bytes kTakenAnew = 32_MiB;
-// Does the tree pass its budget for certain if the process holds `held`? Nothing counts that is only expected of the
-// others, announced by them or guessed, nor what ops are copying.
+// What the tree's other processes hold for certain: Others::held without what is expected, announced or guessed, and
+// without what ops are copying.
+Bytes held_for_certain(const LedgerPage& page, const LedgerSlot& own);
+// Does the tree pass its budget for certain if the process holds `held`?
 bool passes_budget(const LedgerPage& page, const LedgerSlot& own, Bytes held);
 // Has another process than that of `own` its turn? Then it may give memory back soon.
 bool others_have_a_turn(const LedgerPage& page, const LedgerSlot* own);

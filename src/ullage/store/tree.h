@@ -43,9 +43,8 @@ class Tree {
   virtual Bytes inherited() = 0;
   // The most that one program without a pool, such as a compiler, has held so far.
   virtual Bytes largest_program() = 0;
-  // A request would be refused. Do others take memory now that no pool can evict, and may they give it back soon? These
-  // are programs without a pool that grow, processes that load their libraries among them, and a process that has its
-  // turn (store::make_way()).
+  // Do others take memory now that no pool can evict, and may they give it back soon? These are programs without a pool
+  // that grow, processes that load their libraries among them, and a process that has its turn (store::make_way()).
   virtual bool others_grow() = 0;
   // How many of the others there are now.
   virtual std::uint64_t processes() = 0;

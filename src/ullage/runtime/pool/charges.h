@@ -20,7 +20,7 @@ class Charges final {
   // All must live for ever. `note` is called with the bytes of each charge(), and with the negative bytes of each
   // discharge(). `last_resort`: as in store::Pager::Settings.
   Charges(store::Pager& pager, store::Budget& budget, const Pool& pool, std::function<void(std::int64_t)> note,
-          std::function<bool(bool)> last_resort)
+          std::function<bool(bool finally)> last_resort)
       : pager_(pager), budget_(budget), pool_(pool), note_(std::move(note)), last_resort_(std::move(last_resort)) {}
 
   // Reserves `bytes` until discharge(). Throws c10::OutOfMemoryError if no room can be made; its text names `what`.
@@ -56,7 +56,7 @@ class Charges final {
   store::Budget& budget_;
   const Pool& pool_;
   const std::function<void(std::int64_t)> note_;
-  const std::function<bool(bool)> last_resort_;
+  const std::function<bool(bool finally)> last_resort_;
   Bytes of_planning_;
 };
 
